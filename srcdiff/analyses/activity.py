@@ -24,7 +24,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, is_inexact
 from srcdiff.rules import derivative_rule
 
 
@@ -49,7 +49,7 @@ def activity(
     operations = list(walk(function.body))
     varied = _Flow(operations, sites, forward=True).run(inputs)
     useful = _Flow(operations, sites, forward=False).run(s for v in outputs for s in sites.get(v, (v,)))
-    active = {v for v in varied & useful if is_float(v.type)}
+    active = {v for v in varied & useful if is_inexact(v.type)}
     _close_over_choices(operations, sites, active)
     return Activity(frozenset(active), sites)
 
@@ -159,23 +159,25 @@ class _Flow:
     def forwards(self, operation: Operation) -> None:
         match operation:
             case Apply():
-                if is_float(operation.out.type) and any(a in self.marked for a in differentiable_arguments(operation)):
+                if is_inexact(operation.out.type) and any(
+                    a in self.marked for a in differentiable_arguments(operation)
+                ):
                     self.mark(operation.out)
             case Load():
-                if is_float(operation.out.type) and self.holds(operation.array):
+                if is_inexact(operation.out.type) and self.holds(operation.array):
                     self.mark(operation.out)
             case Store():
-                if operation.value in self.marked and is_float(operation.array.type):
+                if operation.value in self.marked and is_inexact(operation.array.type):
                     self.mark(*self.memory(operation.array))
             case Alloc():
-                if operation.fill in self.marked and is_float(operation.out.type):
+                if operation.fill in self.marked and is_inexact(operation.out.type):
                     self.mark(operation.out)
             case Copy():
                 if self.holds(operation.array):
                     self.mark(operation.out)
             case Call() | Custom() | Library():
                 if any(self.holds(a) for a in operation.args):
-                    self.mark(*(v for v in operation.outs if is_float(v.type) and not isinstance(v.type, Array)))
+                    self.mark(*(v for v in operation.outs if is_inexact(v.type) and not isinstance(v.type, Array)))
                     self.mark(*(s for v in operation.outs if isinstance(v.type, Array) for s in self.memory(v)))
                     self.mark(*self.written(operation))
 
@@ -183,7 +185,7 @@ class _Flow:
         """The memory of floats that a call may write."""
         if not isinstance(operation, Call):
             return set()
-        arrays = [a for a in operation.written if isinstance(a.type, Array) and is_float(a.type)]
+        arrays = [a for a in operation.written if isinstance(a.type, Array) and is_inexact(a.type)]
         return {site for a in arrays for site in self.memory(a)}
 
     def backwards(self, operation: Operation) -> None:
@@ -208,7 +210,7 @@ class _Flow:
                     for argument in operation.args:
                         if isinstance(argument.type, Array):
                             self.mark(*self.memory(argument))
-                        elif is_float(argument.type):
+                        elif is_inexact(argument.type):
                             self.mark(argument)
 
 
@@ -266,9 +268,9 @@ def differentiable_arguments(operation: Apply) -> list[Value]:
     """The arguments that the primitive's derivative is not zero for everywhere; a primitive without a rule has all."""
     rule = derivative_rule(operation.primitive)
     if rule is None:
-        return [a for a in operation.args if is_float(a.type)]
+        return [a for a in operation.args if is_inexact(a.type)]
     moving = {*rule.partials, *rule.refused}
-    return [a for name, a in zip(rule.parameters, operation.args, strict=True) if name in moving and is_float(a.type)]
+    return [a for name, a in zip(rule.parameters, operation.args, strict=True) if name in moving and is_inexact(a.type)]
 
 
 def varied_values(function: Function, inputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:

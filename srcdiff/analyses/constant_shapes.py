@@ -29,6 +29,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewAxis,
     Operation,
+    Part,
     Reshape,
     Slice,
     Transpose,
@@ -93,7 +94,7 @@ class _Shapes:
                 self.note(out, self.found.get(like) if like is not None else self.of_integers(shape))
             case Reshape(out=out, shape=shape):
                 self.note(out, self.of_integers(shape))
-            case Copy(out=out, array=array):
+            case Copy(out=out, array=array) | Part(out=out, array=array):
                 self.note(out, self.found.get(array))
             case Transpose(out=out, array=array, axes=axes):
                 shape_of_array = self.found.get(array)

@@ -14,7 +14,7 @@ from srcdiff.analyses.activity import Activity, activity, varied_values
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Apply, Function, If, Operation, Store, Value, walk
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 
 _EQUALITIES = {"equal": "==", "not_equal": "!="}
 _CONNECTIVES = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
@@ -52,7 +52,7 @@ def _is_of_varied(operation: Apply, varied: set[Value]) -> bool:
     first, second = operation.args
     text = "" if operation.span is None else operation.span.text
     is_written = any(sign in text for sign in _EQUALITIES.values())
-    is_active = any(a in varied and is_float(a.type) for a in operation.args)
+    is_active = any(a in varied and is_inexact(a.type) for a in operation.args)
     return is_written and is_active and first is not second
 
 

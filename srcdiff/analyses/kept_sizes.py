@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.analyses.symbolic_shapes import lengths_of
-from srcdiff.ir.nodes import Alloc, Apply, Const, Copy, Dim, Function, Library, Reshape, Transpose, Value
+from srcdiff.ir.nodes import Alloc, Apply, Const, Copy, Dim, Function, Library, Part, Reshape, Transpose, Value
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import Array, bytes_of
 from srcdiff.library.blas_lapack import LIBRARY
@@ -71,7 +71,7 @@ class Sizes:
                 return self.number(shape[axis])
             case Alloc(like=source) if source is not None:
                 return self.length(source, axis)
-            case Copy(array=source):
+            case Copy(array=source) | Part(array=source):
                 return self.length(source, axis)
             case Transpose(array=source, axes=axes):
                 return self.length(source, axes[axis])

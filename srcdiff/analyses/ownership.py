@@ -26,6 +26,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Part,
     References,
     Reshape,
     Store,
@@ -33,7 +34,7 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 
 
 def owned_memory(function: Function) -> Sites:
@@ -103,7 +104,12 @@ class _Ownership:
             if isinstance(operation, Loop):
                 for param, following in zip(operation.params, operation.body.yields, strict=False):
                     memory = self.sites.get(param, frozenset())
-                    if memory and is_float(param.type) and not memory <= found and made_anew(following, self.structure):
+                    if (
+                        memory
+                        and is_inexact(param.type)
+                        and not memory <= found
+                        and made_anew(following, self.structure)
+                    ):
                         group = self.connected(memory)
                         if self.is_owned(group):
                             found |= group
@@ -132,7 +138,7 @@ class _Ownership:
                 return not self.uses.get(value) and passed == [self.structure.home[value]]
             case Alloc() | Copy() | Library() | Call():
                 return passed in ([], [self.structure.home[value]]) and not self.is_body_of_loop(passed)
-            case View() | Transpose() | Reshape():
+            case View() | Transpose() | Reshape() | Part():
                 return not passed
         return False
 

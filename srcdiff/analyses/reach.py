@@ -31,7 +31,7 @@ from srcdiff.ir.nodes import (
     Value,
 )
 from srcdiff.ir.nodes import walk as operations_of
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, is_inexact
 
 _COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {
@@ -212,9 +212,9 @@ class _Reach:
                         kind, text = _CUTS.get(primitive, ("no derivative", f"`{primitive}`"))
                         yield Cut(kind, text, operation.span)
                 case Library() if any(map(self.depends, operation.args)):
-                    if any(not is_float(v.type) and self.memory(v) & self.matters for v in operation.outs):
+                    if any(not is_inexact(v.type) and self.memory(v) & self.matters for v in operation.outs):
                         yield Cut("no derivative", f"`{operation.function}`", operation.span)
-                case Store() if operation.value in self.varied and not is_float(operation.array.type):
+                case Store() if operation.value in self.varied and not is_inexact(operation.array.type):
                     if self.memory(operation.array) & self.matters:
                         yield Cut("integer", f"an array of {operation.array.array.dtype}", operation.span)
 
@@ -321,7 +321,7 @@ class _Reach:
     def captured(self) -> Iterator[Cut]:
         """Outside numbers and arrays that the result depends on instead; they are constants."""
         for outside in self.reading.outside:
-            if is_float(outside.value.type) and self.memory(outside.value) & self.matters:
+            if is_inexact(outside.value.type) and self.memory(outside.value) & self.matters:
                 uses = [o.span for o in self.operations if outside.value in o.uses() and not isinstance(o, Dim)]
                 text = f"the result is computed from `{outside.name}`, which is not an argument and is held constant,"
                 yield Cut("captured", text, next((s for s in uses if s is not None), None))

@@ -15,6 +15,7 @@ out of what loops carry.
 
 from __future__ import annotations
 
+import cmath
 import contextlib
 import enum
 import functools
@@ -23,6 +24,8 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.analysis import analysis
@@ -45,7 +48,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, Scalar, is_float
+from srcdiff.ir.types import BOOL, Scalar, is_complex, is_float, is_inexact
 from srcdiff.rules.evaluate import partial_of, result_of
 from srcdiff.rules.formula import calls_slow_functions
 from srcdiff.rules.table import RULES
@@ -80,6 +83,12 @@ _FLOATS: dict[Sign, tuple[float, ...]] = {
     Sign.MINUS_INFINITY: (-math.inf,),
     Sign.NAN: (math.nan,),
 }
+_COMPLEX: dict[Sign, tuple[complex, ...]] = {
+    Sign.ZERO: (0j,),
+    Sign.NEGATIVE | Sign.POSITIVE: (complex(_TINY, 0.0), 1 + 0j, -1 + 0j, 1j, -1j, 0.5 + 0.5j, 2000 + 0j, 2000j),
+    Sign.INFINITY | Sign.MINUS_INFINITY: (complex(math.inf, 0.0),),
+    Sign.NAN: (complex(math.nan, math.nan),),
+}
 _INTEGERS: dict[Sign, tuple[int, ...]] = {Sign.NEGATIVE: (-1, -2), Sign.ZERO: (0,), Sign.POSITIVE: (1, 2, 5)}
 
 _SUMS = frozenset(("add", "subtract"))
@@ -97,6 +106,9 @@ def sign_of(number: Any) -> Sign:
     """
     if number != number:
         return Sign.NAN
+    if isinstance(number, complex | np.complexfloating):  # one that is not zero has no sign
+        infinity = Sign.INFINITY | Sign.MINUS_INFINITY
+        return infinity if cmath.isinf(number) else Sign.NEGATIVE | Sign.POSITIVE if number else Sign.ZERO
     if math.isinf(number):
         return Sign.INFINITY if number > 0 else Sign.MINUS_INFINITY
     return Sign.ZERO if number == 0 else Sign.POSITIVE if number > 0 else Sign.NEGATIVE
@@ -118,6 +130,7 @@ class Known:
         if self.type == BOOL:
             return (False, True)
         of_kind: Mapping[Sign, Sequence[Any]] = _FLOATS if is_float(self.type) else _INTEGERS
+        of_kind = _COMPLEX if is_complex(self.type) else of_kind
         return [number for kind, numbers in of_kind.items() if kind & self.sign for number in numbers]
 
 
@@ -153,7 +166,7 @@ def _partial_is_finite(primitive: str, parameter: str, arguments: tuple[Known, .
         if any(abs(number) == _TINY for number in point):
             continue  # its square is zero, but that matters to nobody's derivative
         is_possible = sign_of(result_of(primitive, point)) & out
-        if is_possible and not math.isfinite(partial_of(rule, parameter, point)):
+        if is_possible and not cmath.isfinite(partial_of(rule, parameter, point)):
             return False
     return True
 
@@ -165,9 +178,9 @@ def _is_covered(primitive: str, parameter: str, arguments: tuple[Known, ...], pl
         if any(abs(number) == _TINY for number in point):
             continue
         out = result_of(primitive, point)
-        if any(not math.isfinite(number) for k, number in enumerate((*point, out)) if k in places):
+        if any(not cmath.isfinite(number) for k, number in enumerate((*point, out)) if k in places):
             continue
-        if not math.isfinite(partial_of(rule, parameter, point)):
+        if not cmath.isfinite(partial_of(rule, parameter, point)):
             return False
     return True
 
@@ -252,12 +265,12 @@ class Signs:
         if operation.primitive == "multiply" and (square := self.square(operation)) is not None:
             return square
         found = _result(operation.primitive, self.known(operation.args))
-        return found if is_float(operation.out.type) else found & FINITE
+        return found if is_inexact(operation.out.type) else found & FINITE
 
     def square(self, operation: Apply) -> Sign | None:
         """A product of two multiples of one number, as in `3.0 * y * y`, has the sign of the multiples."""
         (first, scale), (second, other_scale) = (self.multiple(a) for a in operation.args)
-        if first is not second or scale == other_scale == 1:
+        if first is not second or scale == other_scale == 1 or is_complex(first.type):
             return None
         square = _result("multiply", (Known(self.of(first), first.scalar),) * 2)
         positive = Known(sign_of(scale * other_scale), first.scalar, None, 1)
@@ -393,6 +406,8 @@ class _Flow:
         self.signs = Signs(self.found, constants, definitions, _carried(operations))
         for operation in operations:
             self.start(operation)
+            if isinstance(operation, Const) and isinstance(operation.value, complex):
+                self.found[operation.out] = sign_of(operation.value)
         self.changed = True
 
     def start(self, operation: Operation) -> None:

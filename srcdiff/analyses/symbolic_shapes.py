@@ -22,6 +22,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewAxis,
     Operation,
+    Part,
     Raise,
     Reshape,
     Slice,
@@ -62,7 +63,7 @@ class Lengths:
                 return self.size(shape[axis])
             case Alloc(like=like) if like is not None:
                 return self.of(like, axis)
-            case Copy(array=source):
+            case Copy(array=source) | Part(array=source):
                 return self.of(source, axis)
             case Transpose(array=source, axes=axes):
                 return self.of(source, axes[axis])

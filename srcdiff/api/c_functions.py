@@ -95,6 +95,8 @@ class CFunction:
             return self._constants.expression(value)
         if isinstance(value, tuple):
             return self._constants.tuple_of(value, [self._expression(item, parts) for item in value])
+        if np.iscomplexobj(value):
+            raise TypeError("C functions take no complex numbers: pass their real and imaginary parts")
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             return c_callable.parameter(_taken(parts, value.size), value.shape, value.dtype)
         if isinstance(value, float | np.floating):

@@ -52,7 +52,7 @@ from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Gu
 from srcdiff.frontend.source.watch import Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Scalar
+from srcdiff.ir.types import Array, Scalar, is_complex
 from srcdiff.library.sparse_arrays import stand_for_scipys
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.checks import Names
@@ -496,7 +496,7 @@ class Derivative:
                 checks += numba_cpu.check_of_shapes(f"args[{self.names.index(name)}]", dot, name)
                 passed.append(dot)
             elif isinstance(kind, Scalar):
-                passed.append(f"float({dot})")
+                passed.append(f"{'complex' if is_complex(kind) else 'float'}({dot})")
             else:
                 raise TypeError(
                     f"{self!r} cannot be called from compiled code: `{name}` is neither a number nor an array"
@@ -1494,4 +1494,4 @@ def has_floats(value: Any) -> bool:
 
 def is_of_floats(leaf: Any) -> bool:
     """Whether the value is a float or an array of floats."""
-    return isinstance(leaf, float | np.floating) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f")
+    return isinstance(leaf, float | complex | np.inexact) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc")

@@ -90,7 +90,7 @@ def _different(value: Any, given: Any, tolerance: float) -> list[str]:
         return [*others, *[missing] * own][:own]
 
     for part, other in VALUES.beside(value, given, "result", opened):
-        if other is not missing and isinstance(part.value, bool | int | float | np.generic | np.ndarray):
+        if other is not missing and isinstance(part.value, bool | int | float | complex | np.generic | np.ndarray):
             differences += _different_numbers(part, other, tolerance)
     return differences
 
@@ -100,7 +100,8 @@ def _different_numbers(part: Part, given: Any, tolerance: float) -> Iterator[str
     if np.shape(value) != np.shape(given):
         yield f"{place} has the shape {np.shape(value)}, but the function returns {np.shape(given)}"
         return
-    first, second = np.asarray(value, float), np.asarray(given, float)
+    kind = complex if np.iscomplexobj(value) or np.iscomplexobj(given) else float
+    first, second = np.asarray(value, kind), np.asarray(given, kind)
     same = np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
     for index in np.argwhere(~same).tolist():
         label = f"{place}[{', '.join(map(str, index))}]" if index else place
@@ -108,6 +109,7 @@ def _different_numbers(part: Part, given: Any, tolerance: float) -> Iterator[str
 
 
 Put = Callable[[float], Any]
+"""From a number to an argument that has it in place of one of its own."""
 
 
 def _numbers(argument: Any, name: str, gradient: Any) -> Iterator[tuple[str, float, Put, float]]:
@@ -116,7 +118,7 @@ def _numbers(argument: Any, name: str, gradient: Any) -> Iterator[tuple[str, flo
     for k, (part, bar) in enumerate(VALUES.beside(argument, gradient, name)):
         for index in np.ndindex(np.shape(part.value)) if bar is not None else ():
 
-            def put(number: float, k: int = k, index: tuple[int, ...] = index) -> Any:
+            def put(number: complex, k: int = k, index: tuple[int, ...] = index) -> Any:
                 found: Any = number
                 if isinstance(leaves[k], np.ndarray):
                     found = np.array(leaves[k])
@@ -124,7 +126,19 @@ def _numbers(argument: Any, name: str, gradient: Any) -> Iterator[tuple[str, flo
                 return structure.rebuild([*leaves[:k], found, *leaves[k + 1 :]])
 
             label = f"[{', '.join(map(str, index))}]" if isinstance(part.value, np.ndarray) else ""
-            yield part.name + label, float(np.asarray(part.value)[index]), put, float(np.asarray(bar)[index])
+            value, got, place = np.asarray(part.value)[index], np.asarray(bar)[index], part.name + label
+            if not np.iscomplexobj(value):
+                yield place, float(value), put, float(got)
+            else:
+                at = complex(value)
+                yield f"{place}.real", at.real, _along(put, at, 1.0), float(got.real)
+                yield f"{place}.imag", at.imag, _along(put, at, 1j), float(got.imag)
+
+
+def _along(put: Callable[[Any], Any], at: complex, direction: complex) -> Put:
+    """Replace the real part of a number, or the imaginary part."""
+    rest = complex(0.0, at.imag) if direction == 1.0 else complex(at.real, 0.0)
+    return lambda number: put(rest + number * direction)
 
 
 def _difference(
@@ -150,4 +164,4 @@ def _difference(
 
 def _in_single_precision(x: Any) -> bool:
     """Whether some numbers are `float32`, so that the function may compute in single precision."""
-    return any(getattr(leaf, "dtype", None) == np.float32 for leaf in VALUES.leaves(x))
+    return any(getattr(leaf, "dtype", None) in (np.float32, np.complex64) for leaf in VALUES.leaves(x))

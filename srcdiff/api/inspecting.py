@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from srcdiff.api.derivatives import Derivative, stand_in
 from srcdiff.diagnostics.options import Wrt
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.keys import describe_argument
 
@@ -137,7 +137,7 @@ def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
 def _holds_floats(description: Description) -> bool:
     """Whether all parts are floats."""
     if description.kind == "value":
-        return is_float(description.detail)
+        return is_inexact(description.detail)
     parts = [p for p in description.parts if p.kind != "static"]
     return description.kind in ("tuple", "record", "stored") and bool(parts) and all(map(_holds_floats, parts))
 

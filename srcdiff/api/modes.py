@@ -35,7 +35,7 @@ from srcdiff.diagnostics.options import (
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.frontend.source.capture import findable, made_once
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, is_complex, is_inexact
 from srcdiff.library import composed
 from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.record_layouts import RecordLayout
@@ -91,12 +91,15 @@ def _fitted_leaf(taken: Abstract, of: Part, value: Any, given: Any) -> Any:
     if not isinstance(taken, Value):
         return None
     if not isinstance(taken.type, Array):
-        return 0.0 if given is None else float(given)
+        convert = complex if is_complex(taken.type) else float
+        return convert(0.0 if given is None else given)
     result = np.zeros_like(value)
     if given is not None:
         found = np.asarray(given)
         if found.shape != value.shape:
             raise ValueError(f"{of.name} has the shape {found.shape}, but its value has {value.shape}")
+        if np.iscomplexobj(found) and not np.iscomplexobj(value):
+            raise TypeError(f"{of.name} is complex, but its value is real: take its real part")
         result[...] = found
     return result
 
@@ -110,7 +113,7 @@ def _columns(taken: Tuple, of: Stored, pair: tuple[list[Any], Any], name: str) -
         column = [row[k] for row in rows]
         if isinstance(kind, Value) and isinstance(kind.type, Array):
             found[k] = np.array([0.0 if bar is None else bar for _, bar in column], dtype=kind.type.dtype)
-        elif isinstance(storage.type, Stack) and is_float(storage.type.element):
+        elif isinstance(storage.type, Stack) and is_inexact(storage.type.element):
             for place, bar in column:
                 if bar is not None and np.any(bar):
                     message = f"{place} is not supported: it is an array in a list with a length known only at run time"
@@ -499,8 +502,10 @@ class Jacobian(Composed):
         directions_at_once: int | None,
         backend: str,
         options: dict[str, Any],
+        holomorphic: bool = False,
     ) -> None:
         check_sweeps(mode, directions_at_once)
+        self.holomorphic = bool(holomorphic)
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
         self.directions = None if directions_at_once is None else int(directions_at_once)
         self.single, self.wrt = is_one(wrt), each_of(wrt)
@@ -525,7 +530,8 @@ class Jacobian(Composed):
 
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single else self.wrt
-        return Jacobian, (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
+        given = (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
+        return Jacobian, (*given, self.holomorphic)
 
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
@@ -536,6 +542,8 @@ class Jacobian(Composed):
         return f"<srcdiff.jacobian({self.columns.function.__code__.co_qualname}, wrt={self.columns.wrt!r})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.holomorphic:
+            return self.with_lists.at(self.columns.bound(args, kwargs))
         try:
             self.latest = self.chosen_for(args, kwargs)
             return self.latest(*args, **kwargs)
@@ -552,6 +560,8 @@ class Jacobian(Composed):
         """The code that a Numba function runs for a call: the mode with fewer sweeps, as far as that is known."""
         from srcdiff.driver.compiling import cheaper_mode
 
+        if self.holomorphic:
+            raise TypeError(f"{self!r} cannot be called from compiled code: it is holomorphic")
         defaults = self.columns.bound((None,) * len(given), {})[len(given) :]
         asked = "pullback" if self.mode == "reverse" else self.mode
         mode, numbers = cheaper_mode(self.columns.request((*given, *defaults)), asked)
@@ -589,7 +599,7 @@ class Jacobian(Composed):
 
     @functools.cached_property
     def with_lists(self) -> SweepForEach:
-        """The fallback for lists with lengths known only at run time."""
+        """One sweep for each direction: for lists with lengths known only at run time, and holomorphic functions."""
         return SweepForEach(self)
 
     @property
@@ -630,7 +640,7 @@ class SweepForEach:
             jacobian.backend,
             jacobian.options,
         )
-        self.single = jacobian.single
+        self.single, self.holomorphic = jacobian.single, jacobian.holomorphic
         self.forward = Derivative(self.function, "forward", jacobian.wrt, backend=self.backend, **self.options)
 
     def at(self, given: tuple[Any, ...]) -> Any:
@@ -638,6 +648,8 @@ class SweepForEach:
         zeros = _fitted_tangents(self.forward, given, [None] * len(self.forward.wrt))
         inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
         value, _ = self.forward.run(given, zeros)
+        if self.holomorphic:
+            self.require_holomorphic(given, inputs, value)
         sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
         by_columns = sizes[0] <= sizes[1] or not _is_pulled_back(
             self.forward.specialised(given).compiled.reading.result
@@ -654,7 +666,19 @@ class SweepForEach:
 
     def empty(self, inputs: list[Any], value: Any) -> list[list[Any]]:
         shapes = [np.shape(leaf) for leaf in leaves(tuple(inputs))]
-        return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
+        dtype = complex if self.holomorphic else float
+        return [[np.zeros(np.shape(out) + shape, dtype) for shape in shapes] for out in leaves(value)]
+
+    def require_holomorphic(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> None:
+        """Raise if the derivative along one direction turns in another way than the direction does."""
+        if not all(np.iscomplexobj(leaf) for leaf in (*leaves(tuple(inputs)), *leaves(value))):
+            raise TypeError("a holomorphic function has complex arguments and complex results")
+        along = _random_like(tuple(inputs), 4)
+        beside = like(along, lambda leaf: 1j * leaf)
+        tangents = [self.forward.run(given, _fitted_tangents(self.forward, given, list(d)))[1] for d in (along, beside)]
+        for first, second in zip(*map(leaves, tangents), strict=True):
+            if not np.allclose(1j * np.asarray(first), second, rtol=1e-6, atol=1e-9, equal_nan=True):
+                raise ValueError(f"`{self.forward.function.__name__}` is not holomorphic: it has no complex derivative")
 
     def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
         """Forward mode: one sweep for each input number."""
@@ -673,14 +697,14 @@ class SweepForEach:
         for k, place, bars in directions(value):
             back = pullback(**bars) if returns_nothing(self.forward, given) else pullback(bars)
             for part, bar in zip(found[k], leaves(back), strict=True):
-                part[place] = bar
+                part[place] = np.conj(bar) if self.holomorphic else bar
         return found
 
 
 def _is_pulled_back(x: Abstract) -> bool:
     """Whether all floats of a result have adjoints; arrays in lists of run-time length have none."""
     arrays = [a.type for leaf in NODES.leaves(x) if isinstance(leaf, Stored) for a in leaf.arrays]
-    return not any(isinstance(t, Stack) and is_float(t.element) for t in arrays)
+    return not any(isinstance(t, Stack) and is_inexact(t.element) for t in arrays)
 
 
 def leaves(x: Any) -> list[Any]:
@@ -707,9 +731,9 @@ def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
     found = leaves(x)
     for k, leaf in enumerate(found):
         for place in np.ndindex(np.shape(leaf)):
-            units = [np.zeros(np.shape(other)) for other in found]
+            units = [np.zeros(np.shape(other), complex if np.iscomplexobj(other) else float) for other in found]
             units[k][place] = 1.0
-            left = (unit if unit.ndim else float(unit) for unit in units)
+            left = (unit if unit.ndim else unit.item() for unit in units)
             yield k, place, like(x, lambda _, left=left: next(left))  # type: ignore[misc]
 
 
@@ -719,6 +743,7 @@ def jacobian(
     *,
     mode: str | None = None,
     directions: int | None = None,
+    holomorphic: bool = False,
     backend: str = "numba",
     **options: Any,
 ) -> Jacobian:
@@ -736,6 +761,8 @@ def jacobian(
         wrt: The arguments to differentiate with respect to, as for `grad`.
         mode: `"forward"`, `"reverse"`, or None for the one that needs fewer sweeps.
         directions: The number of derivatives that one sweep computes together in its innermost loops; None means 32.
+        holomorphic: Whether arguments and results are complex, and the derivatives are complex numbers. A function that
+            is not holomorphic raises `ValueError`.
         backend: As for `grad`.
         **options: As for `grad`.
 
@@ -747,7 +774,7 @@ def jacobian(
     Raises:
         DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
     """
-    return Jacobian(f, wrt, mode, directions, backend, options)
+    return Jacobian(f, wrt, mode, directions, backend, options, holomorphic)
 
 
 def hessian(
@@ -924,15 +951,27 @@ def _with_floats(x: Any) -> Any:
 
 def _random_like(x: Any, seed: int) -> Any:
     random = np.random.default_rng(seed)
-    return like(x, lambda leaf: random.standard_normal(np.shape(leaf)) if np.ndim(leaf) else random.standard_normal())
+
+    def numbers_like(leaf: Any) -> Any:
+        found = random.standard_normal(np.shape(leaf)) if np.ndim(leaf) else random.standard_normal()
+        return found + 1j * random.standard_normal(np.shape(leaf)) if np.iscomplexobj(leaf) else found
+
+    return like(x, numbers_like)
 
 
 def _product(x: Any, y: Any) -> float:
-    return float(sum(np.sum(np.asarray(a, float) * b) for a, b in zip(leaves(x), leaves(y), strict=True)))
+    """The sum of all products; of complex numbers, of their real parts and of their imaginary parts."""
+    return float(sum(np.sum(_products(a, b)) for a, b in zip(leaves(x), leaves(y), strict=True)))
+
+
+def _products(a: Any, b: Any) -> Any:
+    if np.iscomplexobj(a) or np.iscomplexobj(b):
+        return (np.conj(a) * b).real
+    return np.asarray(a, float) * b
 
 
 def _require_equal(what: str, first: float, second: float, x: Any, y: Any) -> None:
-    terms = [float(np.sum(np.abs(np.asarray(a, float) * b))) for a, b in zip(leaves(x), leaves(y), strict=True)]
-    single = any(np.asarray(a).dtype == np.float32 for a in (*leaves(x), *leaves(y)))
+    terms = [float(np.sum(np.abs(_products(a, b)))) for a, b in zip(leaves(x), leaves(y), strict=True)]
+    single = any(np.asarray(a).dtype in (np.float32, np.complex64) for a in (*leaves(x), *leaves(y)))
     if abs(first - second) > (1e-3 if single else 1e-8) * max(1.0, *terms):  # two orders of evaluation
         raise AssertionError(f"{what}: {first!r} and {second!r} along a random direction")

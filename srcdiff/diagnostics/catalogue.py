@@ -55,7 +55,7 @@ _kind(
     "pass numbers, arrays of numbers, strings, None, functions, enum members, or tuples, lists, dictionaries and "
     "dataclasses of these",
     "def f(x, z):\n    return x\n",
-    "1.5, 1j",
+    "1.5, b'bytes'",
 )
 _kind(
     "SD202",

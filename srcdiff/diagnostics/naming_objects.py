@@ -19,7 +19,6 @@ _RANDOM = "draw the numbers outside the function and pass them in"
 _OF_CLASSES: dict[str, str] = {
     "builtins.set": "convert it to a tuple: `tuple(...)`",
     "builtins.frozenset": "convert it to a tuple: `tuple(...)`",
-    "builtins.complex": "use two floats, `.real` and `.imag`",
     "builtins.tuple": "convert it to a plain tuple: `tuple(...)`",
     "builtins.list": "convert it to a plain list: `list(...)`",
     "builtins.float": "convert it to a plain float: `float(...)`",

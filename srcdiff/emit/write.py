@@ -42,6 +42,7 @@ from srcdiff.ir.nodes import (
     NewAxis,
     NewStack,
     Operation,
+    Part,
     Peek,
     Pop,
     Print,
@@ -56,7 +57,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_inexact
 from srcdiff.library.blas_lapack import LIBRARY
 
 _UNARY_MINUS = 50
@@ -289,7 +290,7 @@ class _Writer:
         operation = self.layout.inlined.get(value)
         while isinstance(operation, Apply) and operation.primitive == "multiply":
             operation = self.layout.inlined.get(operation.args[0])
-        if not isinstance(operation, Apply) or operation.primitive != "negative" or not is_float(operation.out.type):
+        if not isinstance(operation, Apply) or operation.primitive != "negative" or not is_inexact(operation.out.type):
             return False
         self.unsigned.add(operation)
         return True
@@ -444,6 +445,8 @@ class _Writer:
             case Reshape():
                 shape = ", ".join(self.expression(s) for s in operation.shape)
                 self.assign(operation.out, f"{self.names_of(operation.array)}.reshape({shape})")
+            case Part():
+                self.assign(operation.out, f"{self.names_of(operation.array)}.{operation.part}")
             case Library():
                 self.library(operation)
             case Grow() if self.arrays != "np":
@@ -620,7 +623,7 @@ class _Writer:
     def part(self, part: Any, *, plain: bool = False) -> str:
         """An argument of `print` or of an exception. With `plain`, NumPy's numbers become Python's."""
         if isinstance(part, Value):
-            makers = {"float64": "float", "int64": "int", "bool": "bool"}
+            makers = {"float64": "float", "complex128": "complex", "int64": "int", "bool": "bool"}
             maker = makers.get(part.type.dtype, "") if plain and isinstance(part.type, Scalar) else ""
             return f"{maker}({self.expression(part)})" if maker else self.expression(part)
         if isinstance(part, tuple):
@@ -788,11 +791,22 @@ def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:
     if isinstance(element, Array):
         shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
         return f"np.empty({shape}, np.{_kind(element.dtype)}){'[::-1]' if is_shared else ''}"
-    return {"float64": "0.0", "int64": "0", "bool": "False"}.get(element.dtype, f"np.{element.dtype}(0.0)")
+    known = {"float64": "0.0", "complex128": "0j", "int64": "0", "bool": "False"}
+    return known.get(element.dtype, f"np.{element.dtype}(0.0)")
 
 
 def _kind(dtype: str) -> str:
     return "bool_" if dtype == "bool" else dtype
+
+
+def _complex_literal(value: complex) -> tuple[str, int]:
+    """`2j`, `(1+2j)`, or a call of `complex`, where the notation has no word for a part or loses the sign of a zero."""
+    text = repr(value)
+    is_exact = math.copysign(1.0, value.real) == 1.0 or value.real != 0
+    if not (math.isfinite(value.real) and math.isfinite(value.imag) and is_exact):
+        parts = (f'float("{x!r}")' if not math.isfinite(x) else repr(x) for x in (value.real, value.imag))
+        return f"complex({', '.join(parts)})", ATOM
+    return text, _UNARY_MINUS if text.startswith("-") else ATOM
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:
@@ -800,6 +814,8 @@ def literal(value: Any, out: Value) -> tuple[str, int]:
         return str(bool(value)), ATOM
     if out.type == INT:
         return str(int(value)), ATOM if value >= 0 else _UNARY_MINUS
+    if isinstance(value, complex):
+        return _complex_literal(value)
     if out.type == FLOAT or isinstance(value, float):
         if math.isnan(value):
             return "np.nan", ATOM

@@ -25,7 +25,7 @@ def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
 
 def is_written(x: Static) -> bool:
     """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
-    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float)
+    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float | complex)
 
 
 def holds_stored(x: Abstract) -> bool:

@@ -11,7 +11,7 @@ from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple
 from srcdiff.frontend.domain.lattice import is_computed
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.types import FLOAT, Array, is_complex, is_inexact, widest
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -48,7 +48,7 @@ def leaves(x: Abstract, lists: Lists) -> list[Value]:
 
 def floats_in(name: str, argument: Abstract, lists: Lists, span: Span | None) -> list[Value]:
     """The floats in an argument, to differentiate by."""
-    values = [v for v in leaves(argument, lists) if is_float(v.type)]
+    values = [v for v in leaves(argument, lists) if is_inexact(v.type)]
     if not values:
         what = f"`{name}` holds no floats, so it has no derivative"
         if isinstance(argument, Value) and isinstance(argument.type, Array):
@@ -78,7 +78,7 @@ def beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
 
     def new(name: str) -> Abstract:
         type_ = next(values).type
-        return Value(type_ if isinstance(type_, Array) else FLOAT, name) if is_float(type_) else Static(None)
+        return Value(type_ if isinstance(type_, Array) else widest(type_), name) if is_inexact(type_) else Static(None)
 
     return NODES.fold(x, leaf, lambda _, items: Tuple(tuple(items)))
 
@@ -100,8 +100,8 @@ def _contents(x: Abstract, lists: Lists) -> Abstract:
 def require_number(result: Abstract, has_aux: bool, span: Span | None) -> None:
     """Refuse a result whose gradient is not that of one float."""
 
-    def refuse(message: str) -> NoReturn:
-        raise DifferentiationError([Problem("SD401", message, span)])
+    def refuse(message: str, help_: str = "") -> NoReturn:
+        raise DifferentiationError([Problem("SD401", message, span, help=help_)])
 
     scalar = result
     if has_aux:
@@ -114,7 +114,10 @@ def require_number(result: Abstract, has_aux: bool, span: Span | None) -> None:
         case Value(type=Array()):
             refuse("the result is an array, not one float")
         case Value():
-            if not is_float(scalar.type):
+            if is_complex(scalar.type):
+                help_ = "return its real part, `.real`, or a norm; `vjp`, `jvp` and `jacobian` take complex results"
+                refuse("the result is complex, not one float", help_)
+            if not is_inexact(scalar.type):
                 kinds = {"int64": "an integer", "bool": "a boolean"}
                 refuse(f"the result is {kinds.get(scalar.scalar.dtype, 'not a number')}, not one float")
         case Tuple():
@@ -154,7 +157,7 @@ def row_of_jacobian(rank: int, arguments: Sequence[Abstract], single: bool) -> A
     """The derivatives of an array with so many axes, or of a number: a structure like that of the arguments."""
 
     def cell(leaf: Abstract) -> Abstract:
-        if not (isinstance(leaf, Value) and is_float(leaf.type)):
+        if not (isinstance(leaf, Value) and is_inexact(leaf.type)):
             return Static(None)
         total = rank + (leaf.type.rank if isinstance(leaf.type, Array) else 0)
         return Value(Array("float64", total) if total else FLOAT)
@@ -169,7 +172,7 @@ def jacobian_form(result: Abstract, yields: Iterable[Value], arguments: Sequence
 
     def visit(leaf: Abstract) -> Abstract:
         type_ = next(values).type if is_computed(leaf) else None
-        if type_ is None or not is_float(type_):
+        if type_ is None or not is_inexact(type_):
             return Static(None)
         return row_of_jacobian(type_.rank if isinstance(type_, Array) else 0, arguments, single)
 

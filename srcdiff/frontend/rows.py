@@ -3,6 +3,7 @@
 from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
+    complex_numbers,
     declared_derivatives,
     external_functions,
     implicit_functions,
@@ -40,5 +41,5 @@ ROWS = (
     *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
     generators,
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
-    *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives),
+    *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
 )

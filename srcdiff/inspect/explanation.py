@@ -20,7 +20,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
 from srcdiff.ir.nodes import Alloc, Call, Library, NewStack, Value, walk
-from srcdiff.ir.types import Array, Stack, bytes_of, is_float
+from srcdiff.ir.types import Array, Stack, bytes_of, is_inexact
 from srcdiff.ir.words import WORDS
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.compilation import Compilation
@@ -212,7 +212,7 @@ def explained(
         span,
         work.request.wrt,
         tuple(_input(work, name) for name in names),
-        tuple(dict.fromkeys(Constant(o.name, str(o.value.type)) for o in reading.outside if is_float(o.value.type))),
+        tuple(dict.fromkeys(Constant(o.name, str(o.value.type)) for o in reading.outside if is_inexact(o.value.type))),
         tuple(kept_values(work, given)),
         tuple(_repeated(work)),
         tuple(_shared(work)),

@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Part,
     Peek,
     Pop,
     Push,
@@ -99,7 +100,7 @@ def _flows(operation: Operation) -> list[Flow]:
             flows = [(p, (a,)) for p, a in zip(operation.params, operation.args, strict=True)]
             flows += [(o, (y,)) for o, y in zip(operation.outs, operation.body.yields, strict=True)]
             return [(out, sources) for out, sources in flows if isinstance(out.type, Array)]
-        case View() | Transpose() | Reshape() | Grow() | Again():
+        case View() | Transpose() | Reshape() | Part() | Grow() | Again():
             return [(operation.out, (operation.array,))]
         case Push():
             return [(operation.stack, (operation.value,))]

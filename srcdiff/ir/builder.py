@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import cmath
 import contextlib
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from srcdiff.diagnostics import Span
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -29,8 +29,25 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
-from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, Type, element_type, is_float, join_scalars
+from srcdiff.ir.primitives import ATOM, OF_COMPLEX, PRIMITIVES
+from srcdiff.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    FLOAT32,
+    INT,
+    Array,
+    Scalar,
+    Type,
+    element_type,
+    is_complex,
+    is_float,
+    is_inexact,
+    join_scalars,
+    real_of,
+    widest,
+    zero_of,
+)
 
 FOLDABLE: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -49,8 +66,16 @@ FOLDABLE: dict[str, Callable[..., Any]] = {
     "logical_not": operator.not_,
     "float": float,
     "int": int,
+    "complex128": complex,
+    "complex": complex,
+    "real": lambda z: z.real,
+    "imag": lambda z: z.imag,
+    "conjugate": lambda z: z.conjugate(),
 }
 
+
+_TYPES: dict[type, Scalar] = {bool: BOOL, int: INT, complex: COMPLEX}
+"""The types of constants; others are floats."""
 
 _OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
 
@@ -68,17 +93,26 @@ _DOUBLINGS = (0.25, 0.5, 2, 4)
 def derivative_types(derivative: Derivative) -> list[Type]:
     """The types of the results of a derivative inside a program."""
     results = [v.type for v in derivative.body.yields]
-    floats = [p.type for p in derivative.params if is_float(p.type)]
+    floats = [p.type for p in derivative.params if is_inexact(p.type)]
+    if derivative.jacobian and any(is_complex(v.type) for v in (*derivative.params, *derivative.body.yields)):
+        raise DifferentiationError([complex_jacobian(derivative.span)])
     if derivative.jacobian:
-        return [_part_of_jacobian(result, by) for result in results if is_float(result) for by in floats]
+        return [_part_of_jacobian(result, by) for result in results if is_inexact(result) for by in floats]
     found = results if derivative.with_value else []
     beside = {"reverse": floats, "forward": results, "primal": []}[derivative.mode]
     return [*found, *map(type_beside, beside)]
 
 
+def complex_jacobian(span: Span | None) -> Problem:
+    """A matrix of complex numbers says all of a derivative only if the function is holomorphic."""
+    message = "the Jacobian by complex numbers, or of complex results, is no matrix of complex numbers in general"
+    help_ = "for holomorphic functions pass `holomorphic=True`; else take real and imaginary parts as arguments"
+    return Problem("SD404", message, span, help=help_)
+
+
 def type_beside(type_: Type) -> Type:
     """The type of the adjoint or tangent of something: a number is as wide as can be."""
-    return FLOAT if isinstance(type_, Scalar) else type_
+    return widest(type_) if isinstance(type_, Scalar) else type_
 
 
 def _part_of_jacobian(result: Type, by: Type) -> Type:
@@ -101,6 +135,11 @@ class Builder:
         """Floats that are a constant times another float."""
         self.formulas: dict[Value, Apply] = {}
         """Comparisons and selections, for folding with their uses."""
+        self.complex_parts: dict[Value, tuple[Value, Value | None]] = {}
+        """Complex numbers with their real and imaginary parts, where these are numbers of their own; None is zero."""
+        self.turned: dict[Value, tuple[float, Value]] = {}
+        """Complex numbers that are `1j` times a constant times another number."""
+        self.conjugates: dict[Value, Value] = {}
         self.span: Span | None = None
         self.stack: list[list[Operation]] = []
 
@@ -124,7 +163,9 @@ class Builder:
 
     def const(self, value: Any, type_: Scalar | None = None) -> Value:
         if type_ is None:
-            type_ = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
+            type_ = _TYPES.get(type(value), FLOAT)
+        if is_complex(type_):
+            value = complex(value)
         out = Value(type_)
         self.constants[out] = value
         self.add(Const(out, value, span=self.span))
@@ -132,6 +173,14 @@ class Builder:
 
     def apply(self, primitive: str, *args: Value, name: str = "") -> Value:
         """The primitive on the arguments; exact identities and constants are folded."""
+        if any(is_complex(a.type) for a in args) and primitive not in OF_COMPLEX:
+            what = PRIMITIVES[primitive].spelling if PRIMITIVES[primitive].strength < ATOM else primitive
+            what = what.format("x", "y", "z") if what != primitive else what
+            message = f"`{what}` of complex numbers is not supported"
+            help_ = (
+                "compare their real parts: `.real`" if primitive in _OF_EQUALS else "use its real and imaginary parts"
+            )
+            raise DifferentiationError([Problem("SD201", message, self.span, help=help_)])
         type_ = result_type(primitive, args)
         folded = self.folded(primitive, args, type_)
         if folded is not None:
@@ -151,12 +200,47 @@ class Builder:
             for factor, other in (operation.args, operation.args[::-1]):
                 if factor in self.constants and other.type == FLOAT:
                     self.scaled[operation.out] = (self.constants[factor], other)
+        if is_complex(operation.out.type):
+            self.note_complex(operation)
         if operation.primitive == "add" and operation.out.type == INT:
             self.sums[operation.out] = operation.args
         if operation.primitive in ("add", "subtract") and operation.out.type == INT:
             amount = self.constants.get(operation.args[1])
             if amount is not None:
                 self.offsets[operation.out] = (operation.args[0], amount if operation.primitive == "add" else -amount)
+
+    def note_complex(self, operation: Apply) -> None:
+        """Remember what a complex number is made of."""
+        match operation.primitive, operation.args:
+            case "complex", (first, second):
+                self.complex_parts[operation.out] = first, second
+            case "complex128", (value,) if value.type == FLOAT:
+                self.complex_parts[operation.out] = value, None
+            case "conjugate", (value,):
+                self.conjugates[operation.out] = value
+            case "multiply", (first, second):
+                for factor, other in ((first, second), (second, first)):
+                    constant = self.constants.get(factor, 1.0)
+                    if isinstance(constant, complex) and constant.real == 0:
+                        self.turned[operation.out] = constant.imag, other
+
+    def folded_part(self, primitive: str, value: Value) -> Value | None:
+        """The real or imaginary part, or the conjugate, of a number that is real or has been put together."""
+        if not is_complex(value.type):
+            return self.const(0.0 if is_float(value.type) else 0, value.scalar) if primitive == "imag" else value
+        if primitive == "conjugate":
+            return self.conjugates.get(value)
+        if value in self.complex_parts:
+            part = self.complex_parts[value][primitive == "imag"]
+            return self.const(0.0) if part is None else part
+        if value in self.turned and value.type == COMPLEX:
+            factor, other = self.turned[value]
+            if primitive == "real":
+                factor, other = -factor, self.apply("imag", other)
+            else:
+                other = self.apply("real", other)
+            return self.apply("multiply", self.const(factor), other)
+        return None
 
     def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
         """The result of the primitive if it can be folded exactly: constants, factors of one."""
@@ -166,6 +250,14 @@ class Builder:
             return None if value is None else self.const(value, type_)
         if primitive == "float" and args[0].type == FLOAT:
             return args[0]
+        if primitive in ("real", "imag", "conjugate"):
+            return self.folded_part(primitive, args[0])
+        if primitive == "add" and type_ == COMPLEX:
+            for first, second in (args, args[::-1]):
+                real, imag = self.complex_parts.get(first, (first, first))
+                length, turned = self.turned.get(second, (0.0, second))
+                if imag is None and length == 1 and turned.type == FLOAT:
+                    return self.apply("complex", real, turned)
         if primitive == "where" and known[0] is not None and args[1 if known[0] else 2].type == type_:
             return args[1 if known[0] else 2]
         if primitive in ("logical_and", "logical_or"):
@@ -199,7 +291,7 @@ class Builder:
                     if factor in _DOUBLINGS and type_ == FLOAT and other in self.scaled:
                         constant, base = self.scaled[other]
                         return self.apply("multiply", self.const(factor * constant), base)
-        if primitive in STRONG and (known[0] or (known[1] is not None and math.isfinite(known[1]) and known[1] != 0)):
+        if primitive in STRONG and (known[0] or (known[1] is not None and cmath.isfinite(known[1]) and known[1] != 0)):
             return self.apply(STRONG[primitive], *args)
         if primitive in ("divide", "power") and known[1] == 1 and args[0].type == type_ and known[1] is not True:
             return args[0]
@@ -247,20 +339,39 @@ class Builder:
         """The value as another scalar type."""
         if value.type == type_ or not isinstance(type_, Scalar):
             return value
-        if value.type == BOOL and is_float(type_):
+        if is_complex(value.type) and not is_complex(type_):
+            if type_ == BOOL:
+                return self.apply("not_equal", value, self.const(0.0))
+            message = f"this conversion to {type_} discards the imaginary part of a complex number"
+            raise DifferentiationError([Problem("SD203", message, self.span, help="take its real part: `.real`")])
+        if value.type == BOOL and is_inexact(type_):
             value = self.cast(value, INT)  # Numba has no float(bool)
         known = self.constants.get(value)
-        if known is not None and type_ in (FLOAT, INT):
-            return self.const(float(known) if type_ == FLOAT else int(known), type_)
+        if known is not None and type_ in (FLOAT, INT, COMPLEX):
+            return self.const({FLOAT: float, INT: int, COMPLEX: complex}[type_](known), type_)
         target = {
             "float64": "float64" if value.type == FLOAT32 else "float",
             "float32": "float32",
+            "complex128": "complex128",
+            "complex64": "complex64",
             "int64": "int",
             "bool": "bool",
         }[type_.dtype]
         out = Value(type_, value.name)
         self.add(Apply(out, target, (value,), span=self.span))
+        if type_ == COMPLEX and value.type == FLOAT:
+            self.complex_parts[out] = value, None
         return out
+
+    def zero(self, type_: Type) -> Value:
+        """The constant zero for an adjoint or a tangent of a number of this type."""
+        return self.const(zero_of(type_))
+
+    def fitted(self, amount: Value, value: Value) -> Value:
+        """What is added to the adjoint or the tangent of a number: of a real number, it is the real part."""
+        if is_complex(value.type) == is_complex(amount.type):
+            return amount
+        return self.cast(amount, COMPLEX) if is_complex(value.type) else self.apply("real", amount)
 
     def load(self, array: Value, indices: tuple[Value, ...], name: str = "") -> Value:
         out = Value(element_type(array.array), name)
@@ -330,7 +441,7 @@ def folded_constant(primitive: str, known: Sequence[Any], type_: Scalar) -> Any:
         value = FOLDABLE[primitive](*known)
     except (ArithmeticError, ValueError):
         return None
-    if (is_float(type_) and not math.isfinite(value)) or (type_ == INT and not -(2**63) <= value < 2**63):
+    if (is_inexact(type_) and not cmath.isfinite(value)) or (type_ == INT and not -(2**63) <= value < 2**63):
         return None
     return value
 
@@ -345,7 +456,10 @@ def result_type_of(primitive: str, types: tuple[Scalar, ...]) -> Scalar:
     rule = PRIMITIVES[primitive].result
     if primitive == "where":
         return join_scalars(*types[1:])
-    if rule in ("float64", "float32"):
+    if any(map(is_complex, types)):
+        joined, of_complex = join_scalars(*types), OF_COMPLEX.get(primitive, "")
+        return {"same": joined, "real": real_of(joined), "bool": BOOL}.get(of_complex) or Scalar(of_complex)
+    if rule in ("float64", "float32", "complex128", "complex64"):
         return Scalar(rule)
     if rule == "bool":
         return BOOL
@@ -353,5 +467,5 @@ def result_type_of(primitive: str, types: tuple[Scalar, ...]) -> Scalar:
         return INT
     joined = join_scalars(*types)
     if rule == "float":
-        return joined if is_float(joined) else FLOAT
+        return joined if is_inexact(joined) else FLOAT
     return INT if joined == BOOL and not primitive.startswith("bitwise") else joined

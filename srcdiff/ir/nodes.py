@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.node_methods import derive_methods
-from srcdiff.ir.types import Array, Scalar, Type
+from srcdiff.ir.types import Array, Scalar, Type, is_complex
 
 
 @dataclass(eq=False, slots=True)
@@ -278,6 +278,15 @@ class Reshape(Operation):
     out: Result
     array: Operand
     shape: Operands
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part(Operation):
+    """The real or imaginary parts of an array of complex numbers: half of its memory."""
+
+    out: Result
+    array: Operand
+    part: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -545,7 +554,7 @@ class Program:
     callees: tuple[Function, ...] = ()
 
 
-References = View | Transpose | Reshape
+References = View | Transpose | Reshape | Part
 """Operations that return another reference to the same memory."""
 
 
@@ -554,6 +563,13 @@ def walk(block: Block) -> list[Operation]:
     found: list[Operation] = []
     _gather(block, found)
     return found
+
+
+def complex_values(program: Program) -> list[Value]:
+    """The complex numbers, and the arrays of such, of a program."""
+    functions = (program.main, *program.callees)
+    values = [v for f in functions for v in (*f.params, *(d for o in walk(f.body) for d in o.defines()))]
+    return [v for v in values if is_complex(v.type)]
 
 
 def use_counts(block: Block) -> Counter[Value]:

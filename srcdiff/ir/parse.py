@@ -68,7 +68,7 @@ _TOKEN = re.compile(
        | (?P<space>\ +)""",
     re.VERBOSE,
 )
-_SCALARS = ("float64", "float32", "int64", "bool")
+_SCALARS = ("float64", "float32", "complex128", "complex64", "int64", "bool")
 _DTYPES = (*_SCALARS, "int8", "int16", "int32", "uint8", "uint16", "uint32")
 _WORDS = {"True": True, "False": False, "None": None}
 
@@ -180,6 +180,9 @@ class Line:
             number = getattr(np, text.removeprefix("np."))(self.constant())
             self.need(")")
             return number
+        if kind == "word" and text == "complex":
+            self.at += 1
+            return complex(float(self.take("number")), float(self.take("number")))
         self.take("number", "string", "word")
         if kind == "number":
             return int(text) if re.fullmatch(r"-?\d+", text) else float(text)

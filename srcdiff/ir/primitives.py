@@ -4,7 +4,9 @@ A primitive names no library. `result` determines its type from the types of its
 
 * `float`: a float, `float32` only if all arguments are;
 * `same`: an integer if all arguments are integers (booleans count as integers), else a float;
-* `float64`, `float32`, `int`, `bool`: always that.
+* `float64`, `float32`, `complex128`, `complex64`, `int`, `bool`: always that.
+
+Of complex numbers, `OF_COMPLEX` says it.
 
 `spelling` is Python text with `{0}`, `{1}` for the arguments, and `strength` its operator precedence (a call is the
 strongest). It means the same in Python and in Numba. Where NumPy has the function, it is NumPy's, which returns
@@ -130,7 +132,7 @@ _operator("divide",          2, "float", "{0} / {1}",           40,        "np.t
 _operator("floor_divide",    2, "same",  "{0} // {1}",          40)
 _operator("remainder",       2, "same",  "{0} % {1}",           40,        "np.mod")
 _operator("negative",        1, "same",  "-{0}",                50)
-_operator("positive",        1, "same",  "+{0}",                50,        "np.conjugate np.conj")
+_operator("positive",        1, "same",  "+{0}",                50)
 _operator("invert",          1, "same",  "~{0}",                50,        "np.bitwise_not np.bitwise_invert")
 _operator("power",           2, "same",  "{0} ** {1}",          60,        "np.pow builtins.pow")
 
@@ -142,6 +144,14 @@ _function("float64",         1, "float64", "np.float64",      "np.double",      
 _function("float32",         1, "float32", "np.float32",      "np.single",                             cheap=True)
 _function("int",             1, "int",     "int",             "builtins.int math.trunc np.int64 np.intp", cheap=True)
 _function("bool",            1, "bool",    "bool",            "builtins.bool np.bool np.bool_",        cheap=True)
+
+# -- complex numbers
+_function("complex128",      1, "complex128", "np.complex128", "np.cdouble",                            cheap=True)
+_function("complex64",       1, "complex64",  "np.complex64",  "np.csingle",                            cheap=True)
+_function("complex",         2, "complex128", "complex",                                                cheap=True)
+_function("conjugate",       1, "same",    "np.conj",         "np.conjugate",                          cheap=True)
+_operator("real",            1, "same",    "{0}.real",        90)
+_operator("imag",            1, "same",    "{0}.imag",        90)
 
 # -- sizes and signs
 _function("absolute",        1, "same",    "abs",             "builtins.abs np.absolute np.abs",       cheap=True)
@@ -287,6 +297,18 @@ _function("logical_xor",     2, "bool",                                         
 _function("round",           2, "float",   "round",                                                    cheap=True)
 _function("range_length",    3, "int",     "len",   spelling="len(range({0}, {1}, {2}))",              cheap=True)
 _function("stop_gradient",   1, "same",    "",      spelling="({0})",                                   cheap=True)
+
+OF_COMPLEX: dict[str, str] = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "negative", "positive", "power"), "same"),
+    **dict.fromkeys(("square", "reciprocal", "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "sinh"), "same"),
+    **dict.fromkeys(("cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"), "same"),
+    **dict.fromkeys(("conjugate", "stop_gradient", "where"), "same"),
+    **dict.fromkeys(("strong_multiply", "strong_divide", "complex128"), "complex128"),
+    "complex64": "complex64",
+    **dict.fromkeys(("real", "imag"), "real"),
+    **dict.fromkeys(("equal", "not_equal", "bool", "isnan", "isinf", "isfinite"), "bool"),
+}
+"""The primitives of complex numbers, with the type of their results: as wide as the arguments, or their real parts."""
 
 BROUGHT_ALONG = frozenset(
     (

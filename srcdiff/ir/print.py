@@ -273,6 +273,8 @@ def constant(value: Any) -> str:
     """A number, a text or None, exactly; a number of NumPy as a call of its class."""
     if isinstance(value, np.generic):
         return f"np.{type(value).__name__}({value.item()!r})"
+    if isinstance(value, complex):
+        return f"complex {value.real!r} {value.imag!r}"
     return repr(value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number: `float64`, `float32`, `int64` or `bool`."""
+    """A number: `float64`, `float32`, `complex128`, `complex64`, `int64` or `bool`."""
 
     dtype: str
 
@@ -42,10 +42,16 @@ Type = Scalar | Array | Stack
 
 FLOAT = Scalar("float64")
 FLOAT32 = Scalar("float32")
+COMPLEX = Scalar("complex128")
+COMPLEX64 = Scalar("complex64")
 INT = Scalar("int64")
 BOOL = Scalar("bool")
 
 _FLOATS = ("float64", "float32")
+_COMPLEX = ("complex128", "complex64")
+
+KEPT = (*_FLOATS, *_COMPLEX, "bool")
+"""The dtypes of which an array gives its elements as they are; those of integers are all given as `int64`."""
 
 NEGATIVE = "negative dimensions are not allowed"
 TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
@@ -57,11 +63,39 @@ def is_float(type_: Type) -> bool:
     return not isinstance(type_, Stack) and type_.dtype in _FLOATS
 
 
+def is_complex(type_: Type) -> bool:
+    """Whether the value, or the elements of the array, are complex numbers."""
+    return not isinstance(type_, Stack) and type_.dtype in _COMPLEX
+
+
+def is_inexact(type_: Type) -> bool:
+    """Whether the value, or the elements of the array, are floats or complex numbers: what has derivatives."""
+    return is_float(type_) or is_complex(type_)
+
+
+def scalar_of(dtype: str) -> Scalar:
+    """The type of a number that comes out of an array of this dtype; narrow integers widen to `int64`."""
+    return Scalar(dtype) if dtype in KEPT else INT
+
+
+def real_of(type_: Scalar) -> Scalar:
+    """The type of the real part."""
+    return {COMPLEX: FLOAT, COMPLEX64: FLOAT32}.get(type_, type_)
+
+
+def widest(type_: Type) -> Scalar:
+    """The type of an adjoint or a tangent of a number: as wide as can be."""
+    return COMPLEX if is_complex(type_) else FLOAT
+
+
+def zero_of(type_: Type) -> complex:
+    """The zero among the elements of an array of floats, or among numbers of their type."""
+    return 0j if is_complex(type_) else 0.0
+
+
 def element_type(array: Array) -> Scalar:
     """The scalar type of a load from the array; narrow integers widen to `int64`."""
-    if array.dtype in ("float64", "float32", "bool"):
-        return Scalar(array.dtype)
-    return INT
+    return scalar_of(array.dtype)
 
 
 def bytes_of(dtype: str) -> int:
@@ -79,11 +113,14 @@ def join_scalars(*types: Scalar) -> Scalar:
     dtypes = {t.dtype for t in types}
     if len(dtypes) == 1:
         return types[0]
+    if dtypes & {*_COMPLEX}:
+        return COMPLEX64 if dtypes <= {"complex64", "float32"} else COMPLEX
     if dtypes <= {"bool", "int64"}:
         return INT
     return FLOAT
 
 
 def is_supported_dtype(dtype: np.dtype[np.generic]) -> bool:
-    """Floats of 4 and 8 bytes can be differentiated; booleans, and integers that 64 bits with a sign hold, are data."""
-    return dtype.name in _FLOATS or (dtype.kind in "iub" and dtype.name != "uint64")
+    """Floats of 4 and 8 bytes, and complex numbers of two such floats, can be differentiated; booleans are data, and so
+    are integers that 64 bits with a sign hold."""
+    return dtype.name in (*_FLOATS, *_COMPLEX) or (dtype.kind in "iub" and dtype.name != "uint64")

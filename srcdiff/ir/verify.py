@@ -39,6 +39,7 @@ from srcdiff.ir.nodes import (
     NewAxis,
     NewStack,
     Operation,
+    Part,
     Peek,
     Pop,
     Print,
@@ -54,12 +55,32 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.print import line_of
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, is_float
+from srcdiff.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    Array,
+    Scalar,
+    Stack,
+    Type,
+    element_type,
+    is_complex,
+    is_float,
+    is_inexact,
+    real_of,
+)
 
 _PLACES = ("", "local", "shared")
 _MODES = ("reverse", "forward", "primal")
 _MODES_OF_JACOBIANS = ("", "forward", "pullback")
-_CONSTANTS: dict[str, tuple[type, ...]] = {"float64": (float,), "float32": (float,), "int64": (int,), "bool": (bool,)}
+_CONSTANTS: dict[str, tuple[type, ...]] = {
+    "float64": (float,),
+    "float32": (float,),
+    "complex128": (complex,),
+    "complex64": (complex,),
+    "int64": (int,),
+    "bool": (bool,),
+}
 _INT_RANGE = range(-(2**63), 2**63)
 
 
@@ -191,8 +212,12 @@ class _Check:
             self.fail(f"{what} is {value.type}, not {type_}", operation)
 
     def converted(self, value: Value, type_: Scalar, what: str, operation: Operation) -> None:
-        """Memory rounds floats to its own precision, as it cuts integers; it makes no float of an integer."""
-        if value.type != type_ and not (isinstance(value.type, Scalar) and is_float(value.type) and is_float(type_)):
+        """Memory rounds floats to its own precision, as it cuts integers; it makes no float of an integer.
+
+        Memory of complex numbers takes floats, too.
+        """
+        fits = is_inexact(value.type) if is_complex(type_) else is_float(value.type) and is_float(type_)
+        if value.type != type_ and not (isinstance(value.type, Scalar) and fits):
             self.fail(f"{what} is {value.type}, not {type_}", operation)
 
     def integers(self, values: Iterable[Value], what: str, operation: Operation) -> None:
@@ -252,7 +277,7 @@ class _Check:
             if not isinstance(value.type, Scalar):
                 self.fail(f"`{primitive.name}` takes numbers, not {value.type}", operation)
             dtypes.append(value.type.dtype)
-        if primitive.whole and any(d.startswith("float") for d in dtypes):
+        if primitive.whole and any(d.startswith(("float", "complex")) for d in dtypes):
             self.fail(f"`{primitive.name}` takes integers, not {', '.join(dtypes)}", operation)
         type_, expected = operation.out.type, _result_type(primitive.name, tuple(dtypes))
         if not isinstance(type_, Scalar) or type_.dtype != expected:
@@ -334,6 +359,12 @@ class _Check:
         self.shape(operation.shape, out, operation)
         if out.dtype != array.dtype:
             self.fail(f"the memory of {array} has no {out.dtype}", operation)
+
+    def part(self, operation: Part) -> None:
+        array = self.array(operation.array, "what has parts", operation)
+        if not is_complex(array) or operation.part not in ("real", "imag"):
+            self.fail(f"{array} has no part `{operation.part}`", operation)
+        self.typed(operation.out, Array(real_of(Scalar(array.dtype)).dtype, array.rank), "the part", operation)
 
     def dim(self, operation: Dim) -> None:
         self.axis(operation.axis, self.array(operation.array, "what has a length", operation), operation)
@@ -425,7 +456,7 @@ class _Check:
         if operation.jacobian and operation.with_value:
             self.fail("a Jacobian has no value", operation)
         has_tangents = operation.mode == "forward" and not operation.jacobian
-        taken = [type_beside(p.type) for p in operation.params if has_tangents and is_float(p.type)]
+        taken = [type_beside(p.type) for p in operation.params if has_tangents and is_inexact(p.type)]
         self.have(operation.tangents, taken, "tangents", operation)
         self.have(operation.outs, derivative_types(operation), "results", operation)
 
@@ -500,6 +531,7 @@ _CHECKS: dict[type[Operation], Callable[[_Check, Any], None]] = {
     View: _Check.view,
     Transpose: _Check.transpose,
     Reshape: _Check.reshape,
+    Part: _Check.part,
     Library: _Check.library,
     Dim: _Check.dim,
     Grow: _Check.grow,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from srcdiff.ir.nodes import Apply, Const, Library, Load, Operation, Reshape, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Const, Library, Load, Operation, Part, Reshape, Transpose, Value, View
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, Array, Stack
 
@@ -78,7 +78,7 @@ class _Words:
             case Load():
                 array = own_name(operation.array)
                 return self.element(operation) or (f"{array}_element" if self.places and array else "")
-            case View() | Transpose() | Reshape() if own_name(operation.array):
+            case View() | Transpose() | Reshape() | Part() if own_name(operation.array):
                 return f"{own_name(operation.array)}_view"
             case Library() if operation.outs == (value,):
                 return self.call(operation)
@@ -120,8 +120,8 @@ class _Words:
     def operand(self, value: Value) -> str:
         operation = self.definition(value)
         match operation:
-            case Const() if 0 <= operation.value < 100 and operation.value == int(operation.value):
-                return str(int(operation.value))
+            case Const(value=bool() | int() | float() as number) if 0 <= number < 100 and number == int(number):
+                return str(int(number))
             case Load() if not own_name(value):
                 return self.element(operation)
         return own_name(value)

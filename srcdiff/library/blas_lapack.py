@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library.call_outs import CallOut, Kind
+from srcdiff.library.language import is_complex_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class LibraryCall:
     """The function of the generated code that it is spelled with, where NumPy's own is not enough."""
     call: CallOut | None = None
     """The function of Python that it calls, if it leaves generated code."""
+    takes_complex: bool = False
+    """Whether it has its derivatives also of complex matrices."""
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
         """For each axis of a result, the argument and axis of the same length, if the row determines it."""
@@ -54,6 +57,7 @@ class Ruled:
     adjoint: Callable[..., Any]
     tangent: Callable[..., Any] | None = None
     """Without it, it is the transpose of the adjoint."""
+    takes_complex: bool = False
 
     @property
     def __srcdiff_rule__(self) -> Ruled:
@@ -91,8 +95,12 @@ def row(
     dtypes: tuple[str, ...] = (),
     support: str = "",
     call: CallOut | None = None,
+    *,
+    takes_complex: bool = False,
 ) -> LibraryCall:
-    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes, support=support, call=call)
+    LIBRARY[name] = LibraryCall(
+        name, spelling, shapes, adjoint, dtypes, support=support, call=call, takes_complex=takes_complex
+    )
     return LIBRARY[name]
 
 
@@ -105,32 +113,32 @@ def substitution(name: str, shapes: str, adjoint: Callable[..., Any]) -> Library
 
 
 def matrix_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    return matrix_matrix(out_bar, b.T), matrix_matrix(a.T, out_bar)
+    return matrix_matrix(out_bar, b.conj().T), matrix_matrix(a.conj().T, out_bar)
 
 
 def matrix_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    return out_bar[:, None] * b[None, :], matrix_vector(a.T, out_bar)
+    return out_bar[:, None] * b.conj()[None, :], matrix_vector(a.conj().T, out_bar)
 
 
 def vector_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    return b[:, None] * out_bar[None, :], matrix_vector(a, out_bar)
+    return b.conj()[:, None] * out_bar[None, :], matrix_vector(a.conj(), out_bar)
 
 
 def vector_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    return out_bar * b, out_bar * a
+    return out_bar * b.conj(), out_bar * a.conj()
 
 
 # ------------------------------------------------------------------------------------------- equations and determinants
 
 
 def solve_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_matrix(a.T, out_bar)
-    return -matrix_matrix(b_bar, out.T), b_bar
+    b_bar = solve_matrix(a.conj().T, out_bar)
+    return -matrix_matrix(b_bar, out.conj().T), b_bar
 
 
 def solve_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_vector(a.T, out_bar)
-    return -b_bar[:, None] * out[None, :], b_bar
+    b_bar = solve_vector(a.conj().T, out_bar)
+    return -b_bar[:, None] * out.conj()[None, :], b_bar
 
 
 def solve_lower_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
@@ -205,11 +213,11 @@ def only_lower(a: Any) -> Any:
 
 
 def inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    return (-matrix_matrix(matrix_matrix(out.T, out_bar), out.T),)
+    return (-matrix_matrix(matrix_matrix(out.conj().T, out_bar), out.conj().T),)
 
 
 def determinant_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    return (out_bar * cofactors(a),)
+    return (out_bar * cofactors(a).conj(),)
 
 
 def cofactor_matrix(a: Any) -> Any:
@@ -217,7 +225,7 @@ def cofactor_matrix(a: Any) -> Any:
     n = len(a)
     if n == 0:
         return np.zeros((n, n), a.dtype)
-    u, s, vt = singular_values(a)
+    u, s, vt = complex_singular_values(a) if is_complex_type(a.dtype) else singular_values(a)
     sign = determinant(u) * determinant(vt)
     for k in range(n):
         others = sign
@@ -225,8 +233,8 @@ def cofactor_matrix(a: Any) -> Any:
             if m != k:
                 others *= s[m]
         for i in range(n):
-            u[i, k] *= others
-    return matrix_matrix(u, vt)
+            u[i, k] *= others.conjugate()
+    return np.asarray(matrix_matrix(u, vt).conj())
 
 
 def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
@@ -234,9 +242,9 @@ def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     n = len(a)
     result = np.zeros((n, n), a.dtype)
     if n > 0:
-        u, s, vt = singular_values(a)
+        u, s, vt = complex_singular_values(a) if is_complex_type(a.dtype) else singular_values(a)
         sign = determinant(u) * determinant(vt)
-        turned = matrix_matrix(matrix_matrix(u.T, out_bar), vt.T)
+        turned = matrix_matrix(matrix_matrix(u.conj().T, out_bar.conj()), vt.conj().T)
         middle = np.zeros((n, n), a.dtype)
         for i in range(n):
             for j in range(n):
@@ -247,15 +255,18 @@ def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
                             others *= s[m]
                     middle[j, j] += turned[i, i] * others
                     middle[j, i] -= turned[i, j] * others
-        result[...] = matrix_matrix(matrix_matrix(u, middle), vt)
+        result[...] = matrix_matrix(matrix_matrix(u, middle.conj()), vt)
     return (result,)
 
 
-cofactors = Ruled(cofactor_matrix, cofactor_matrix_adjoint)
+cofactors = Ruled(cofactor_matrix, cofactor_matrix_adjoint, takes_complex=True)
 
 
 def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar: Any) -> Any:
-    return (out_bar * inverse(a).T,)
+    inverted = inverse(a).conj().T
+    if is_complex_type(a.dtype):  # the sign has an angle, whose derivative is the imaginary part of that of log(det)
+        return ((out_bar + 1j * (sign_bar.imag * sign.real - sign_bar.real * sign.imag)) * inverted,)
+    return (out_bar * inverted,)
 
 
 # --------------------------------------------------------------------------------------------------- symmetric matrices
@@ -438,19 +449,19 @@ def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 
 _LEAST_SQUARES = "np.linalg.lstsq({0}, {1}, np.finfo({0}.dtype).eps * max({0}.shape))"
 
-matrix_matrix = row("matrix_matrix", "{0} @ {1}", "ij,jk->ik", matrix_matrix_adjoint)
-matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoint)
-vector_matrix = row("vector_matrix", "{1} @ {0}", "ij,i->j", vector_matrix_adjoint)
+matrix_matrix = row("matrix_matrix", "{0} @ {1}", "ij,jk->ik", matrix_matrix_adjoint, takes_complex=True)
+matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoint, takes_complex=True)
+vector_matrix = row("vector_matrix", "{1} @ {0}", "ij,i->j", vector_matrix_adjoint, takes_complex=True)
 """Takes the matrix first, as all of them do."""
-vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
+vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint, takes_complex=True)
 INTO = {
-    product.name: row(f"{product.name}_into", f"np.dot({of}, {{2}})", f"{taken},{given}->{given}")
+    product.name: row(f"{product.name}_into", f"np.dot({of}, {{2}})", f"{taken},{given}->{given}", takes_complex=True)
     for product, of in ((matrix_matrix, "{0}, {1}"), (matrix_vector, "{0}, {1}"), (vector_matrix, "{1}, {0}"))
     for taken, given in (product.shapes.split("->"),)
 }
 """Products that are written into an array, the last argument: passes/product_buffers.py."""
-solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
-solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
+solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint, takes_complex=True)
+solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint, takes_complex=True)
 solve_lower = substitution("solve_lower", "ii,ij->ij", solve_lower_adjoint)
 solve_lower_transposed = substitution("solve_lower_transposed", "ii,ij->ij", solve_lower_transposed_adjoint)
 solve_lower_transposed_upper = substitution(
@@ -469,13 +480,18 @@ triangular_factors = row(
     dtypes=("", "int64"),
     support="lu_factors",
 )
-inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint)
-determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)
-log_determinant = row("slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint)
+inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint, takes_complex=True)
+determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint, takes_complex=True)
+log_determinant = row(
+    "slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint, ("", "real"), takes_complex=True
+)
 cholesky_factor = row("cholesky", "np.linalg.cholesky({0})", "ii->ii", cholesky_adjoint)
 eigenvectors = row("eigh", "np.linalg.eigh({0})", "ii->i,ii", eigenvectors_adjoint)
 any_eigenvectors = row("eig", "real_eig({0})", "ii->i,ii", any_eigenvectors_adjoint, support="real_eig")
-singular_values = row("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint)
+singular_values = row("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint, ("", "real", ""))
+complex_singular_values = row(
+    "svd_of_complex", "np.linalg.svd({0}, False)", "ij->ik,k,kj", None, ("", "real", ""), takes_complex=True
+)
 all_singular_vectors = row("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj", all_singular_vectors_adjoint)
 orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint)
 pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint)

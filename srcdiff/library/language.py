@@ -271,12 +271,24 @@ def require_cast(source: Any, target: Any, casting: str) -> None:
 @structural
 def float_type(dtype: Any) -> Any:
     """The type in which linear algebra computes with numbers of this one."""
-    return np.dtype(dtype if np.dtype(dtype).kind == "f" else np.float64)
+    return np.dtype(dtype if np.dtype(dtype).kind in "fc" else np.float64)
 
 
 @structural
 def is_float_type(dtype: Any) -> bool:
-    return bool(np.dtype(dtype).kind == "f")
+    """Whether BLAS multiplies matrices of this type: of floats or of complex numbers."""
+    return bool(np.dtype(dtype).kind in "fc")
+
+
+@structural
+def real_type(dtype: Any) -> Any:
+    """The type of the absolute values of numbers of this one."""
+    return np.abs(np.dtype(dtype).type(0)).dtype
+
+
+@structural
+def is_complex_type(dtype: Any) -> bool:
+    return bool(np.dtype(dtype).kind == "c")
 
 
 @structural
@@ -385,7 +397,7 @@ def unsupported(what: str) -> None:
 @structural
 def has_nan(dtype: Any) -> bool:
     """Whether numbers of this type may be no numbers."""
-    return bool(np.dtype(dtype).kind == "f")
+    return bool(np.dtype(dtype).kind in "fc")
 
 
 @structural

@@ -19,15 +19,17 @@ from srcdiff.library.language import (
     first_of,
     float_type,
     is_array,
+    is_complex_type,
     last_of,
     last_two_swapped,
     only,
+    real_type,
     stretched,
     unsupported,
     without,
 )
 from srcdiff.library.products import matmul, of_one_type
-from srcdiff.library.reductions import count, finished, root, written
+from srcdiff.library.reductions import count, finished, root, squared_sizes, written
 
 SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 EigResult: Any = type(np.linalg.eig(np.eye(1)))
@@ -103,7 +105,7 @@ def slogdet(a: Any) -> Any:
     if a.ndim == 2:
         return SlogdetResult(*blas_lapack.log_determinant(a))
     shape = first_of(a.shape, -2)
-    signs, logarithms = np.empty(shape, a.dtype), np.empty(shape, a.dtype)
+    signs, logarithms = np.empty(shape, a.dtype), np.empty(shape, real_type(a.dtype))
     for i in each(shape):
         signs[i], logarithms[i] = blas_lapack.log_determinant(a[i])
     return SlogdetResult(signs, logarithms)
@@ -351,6 +353,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
 def length(x: Any, axis: Any, keepdims: Any) -> Any:
     """The square root of the sum of squares, with a derivative of zero at zero."""
+    if is_complex_type(x.dtype):
+        return root(np.sum(squared_sizes(x), axis=axis, keepdims=keepdims))
     return root(np.sum(x * x, axis=axis, keepdims=keepdims))
 
 

@@ -31,6 +31,31 @@ FUNCTIONS: dict[Any, Any] = {
 }
 """By the function of NumPy."""
 
+_OF_COMPLEX = (
+    *("sum", "prod", "mean", "var", "std", "average", "trapezoid", "any", "all", "count_nonzero", "array_equal"),
+    *("nansum", "nanprod", "nanmean", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "diff", "ediff1d"),
+    *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes"),
+    *("put", "place", "putmask", "put_along_axis", "copyto", "nonzero", "flatnonzero", "argwhere", "take", "compress"),
+    *("take_along_axis", "extract", "select", "choose", "fill_diagonal", "tril", "triu", "concatenate", "stack"),
+    *("hstack", "vstack", "dstack", "column_stack", "block", "append", "insert", "delete", "resize", "pad"),
+    *("diagonal", "diag", "diagflat", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose", "broadcast_arrays"),
+    *("squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "rot90", "roll", "tile"),
+    *("repeat", "split", "array_split", "hsplit", "vsplit", "dsplit", "meshgrid", "vander", "convolve"),
+    *("polyval", "polyadd", "polysub", "polymul", "polyder", "polyint", "trim_zeros", "matmul", "matvec", "vecmat"),
+    *("dot", "vdot", "vecdot", "inner", "outer", "tensordot", "einsum", "kron", "cross", "trace"),
+)
+_OF_COMPLEX_MATRICES = (
+    *("solve", "inv", "det", "slogdet", "matrix_power", "multi_dot", "tensorinv", "tensorsolve", "norm", "matmul"),
+    *("vector_norm", "matrix_norm", "outer", "tensordot", "cross", "vecdot", "trace", "diagonal", "matrix_transpose"),
+)
+TAKES_COMPLEX = frozenset(
+    FUNCTIONS[getattr(module, name)]
+    for module, names in ((np, _OF_COMPLEX), (np.linalg, _OF_COMPLEX_MATRICES))
+    for name in names
+    if getattr(module, name, None) in FUNCTIONS
+)
+"""The functions that are right for complex numbers, too; all others refuse them."""
+
 STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
 """By the function of Python's own library."""
 

@@ -81,7 +81,7 @@ def matvec(x1: Any, x2: Any) -> Any:
 
 def vecmat(x1: Any, x2: Any) -> Any:
     x1, x2 = np.asarray(x1), np.asarray(x2)
-    return matvec(np.transpose(x2, last_two_swapped(x2.ndim)), x1)
+    return matvec(np.transpose(x2, last_two_swapped(x2.ndim)), x1.conj())
 
 
 def of_one_type(a: Any, b: Any) -> Any:
@@ -152,9 +152,9 @@ def dot_product(a: Any, b: Any) -> Any:
 
 def vdot(a: Any, b: Any) -> Any:
     if not is_array(a) or not is_array(b):
-        return a * b
+        return np.conj(a) * b
     a, b = of_one_type(a, b)
-    return vector_times_vector(flat(a), flat(b))
+    return vector_times_vector(flat(a.conj()), flat(b))
 
 
 def flat(a: Any) -> Any:
@@ -169,7 +169,7 @@ def vecdot(x1: Any, x2: Any, axis: Any = -1) -> Any:
     x1, x2 = np.asarray(x1), np.asarray(x2)
     x1 = np.transpose(x1, axes_moved_last(x1.ndim, (axis,)))
     x2 = np.transpose(x2, axes_moved_last(x2.ndim, (axis,)))
-    return np.sum(x1 * x2, axis=-1, dtype=common_type(x1.dtype, x2.dtype))
+    return np.sum(x1.conj() * x2, axis=-1, dtype=common_type(x1.dtype, x2.dtype))
 
 
 def inner(a: Any, b: Any) -> Any:

@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     in_order,
     interleaved,
     is_array,
+    is_complex_type,
     is_short,
     known,
     only,
@@ -221,7 +222,15 @@ def squares(a: Any, axes: Any, dtype: Any, keepdims: Any, where: Any, mean: Any)
     in_floats(dtype)
     if mean is None:
         mean = center(a, axes, where)
+    if is_complex_type(a.dtype):
+        return sum(squared_sizes(a - mean), axes, dtype, None, keepdims, 0, where)
     return sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
+
+
+def squared_sizes(z: Any) -> Any:
+    """The squares of the absolute values of complex numbers."""
+    z = np.asarray(z)
+    return z.real * z.real + z.imag * z.imag
 
 
 def center(a: Any, axes: Any, where: Any) -> Any:

@@ -323,18 +323,6 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: An
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def imag(val: Any) -> Any:
-    return np.zeros(val.shape, val.dtype) if is_array(val) else 0.0
-
-
-def iscomplex(x: Any) -> Any:
-    return np.zeros(x.shape, bool) if is_array(x) else False
-
-
-def isreal(x: Any) -> Any:
-    return np.ones(x.shape, bool) if is_array(x) else True
-
-
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Values that are not finite are replaced and have no derivative."""
     x = array_like(x)
@@ -416,9 +404,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.modf: modf,
     np.isclose: isclose,
     np.allclose: allclose,
-    np.imag: imag,
-    np.iscomplex: iscomplex,
-    np.isreal: isreal,
     np.nan_to_num: nan_to_num,
     np.cumsum: cumsum,
     np.cumprod: cumprod,

@@ -60,7 +60,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
+from srcdiff.ir.types import INT, Array, Scalar, element_type, is_complex, is_inexact, widest
 from srcdiff.ir.words import own_name, words_for
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.call_pairs import Pair, has_shadow
@@ -242,13 +242,14 @@ class Adjoint:
 
     @staticmethod
     def adjoint_type(value: Value) -> Scalar | Array:
-        return value.type if isinstance(value.type, Array) else FLOAT
+        return value.type if isinstance(value.type, Array) else widest(value.type)
 
     def add(self, mirror: Mirror, value: Value, amount: Value) -> None:
         """`value_bar += amount`."""
         if value not in self.active or value in self.structure.constants:
             return
         so_far = self.current(mirror, value)
+        amount = self.builder.fitted(amount, value)
         total = amount if so_far is None else self.builder.apply("add", so_far, amount)
         if so_far is not None and self.zero_unless.get(so_far) == self.zero_unless.get(amount) is not None:
             self.zero_unless[total] = self.zero_unless[amount]
@@ -576,12 +577,16 @@ class Adjoint:
                 raise DifferentiationError([no_formula(operation, name)])
             if name in rule.partials and argument in self.active:
                 is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
-                formula = rule.at_least[name] if is_least else rule.partials[name]
+                formula = rule.at_least[name] if is_least else rule.partial(name, is_complex=is_complex(argument.type))
                 strong = not is_least and self.is_strong(operation, name)
-                amount = times(out_bar, formula, names, self.builder, strong=strong)
+                amount = times(out_bar, formula, names, self.builder, strong=strong, conjugated=True)
                 if amount is not None:
                     if out_bar in self.zero_unless:
                         self.zero_unless[amount] = self.zero_unless[out_bar]
+                    self.add(mirror, argument, amount)
+            if name in rule.by_conjugate and argument in self.active and is_complex(argument.type):
+                amount = times(self.builder.apply("conjugate", out_bar), rule.by_conjugate[name], names, self.builder)
+                if amount is not None:
                     self.add(mirror, argument, amount)
 
     def is_strong(self, operation: Apply, parameter: str) -> bool:
@@ -633,7 +638,7 @@ class Adjoint:
             if operation.value in self.active:
                 element = Value(element_type(shadow.array), self.bar(operation.value) if operation.value.name else "")
                 self.builder.add(Load(element, shadow, indices, span=operation.span))
-                adjoint = self.builder.cast(element, FLOAT)
+                adjoint = self.builder.cast(element, widest(element.type))
                 if not operation.adds:
                     self.builder.store(shadow, indices, self.builder.const(0.0))
                 self.add(mirror, operation.value, adjoint)
@@ -660,7 +665,7 @@ class Adjoint:
         def nest(axis: int, indices: tuple[Value, ...], so_far: Value) -> Value:
             if axis == array.array.rank:
                 return self.builder.apply("add", so_far, self.builder.load(array, indices))
-            index, param, out = Value(INT, "i"), Value(FLOAT), Value(FLOAT)
+            index, param, out = Value(INT, "i"), Value(widest(array.type)), Value(widest(array.type))
             bounds = (self.builder.const(0), self.builder.dim(array, axis), self.builder.const(1))
             with self.builder.block() as operations:
                 result = nest(axis + 1, (*indices, index), param)
@@ -668,7 +673,7 @@ class Adjoint:
             self.builder.add(Loop(index, bounds, (param,), (so_far,), None, body, (out,)))
             return out
 
-        return nest(0, (), self.builder.const(0.0))
+        return nest(0, (), self.builder.zero(array.type))
 
     def reverse_copy(self, operation: Copy, mirror: Mirror) -> None:
         if not self.active.memory(operation.out) or not self.active.memory(operation.array):
@@ -844,7 +849,7 @@ class Adjoint:
             return found
         if isinstance(value.type, Array):
             return self.zeros(value, mirror)
-        return self.builder.const(0.0)
+        return self.builder.zero(value.type)
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
@@ -888,7 +893,7 @@ class Adjoint:
             seed = seeds[k]
             if seed is None:
                 out = operation.outs[k]
-                seed = self.zeros(out, mirror) if isinstance(out.type, Array) else self.builder.const(0.0)
+                seed = self.zeros(out, mirror) if isinstance(out.type, Array) else self.builder.zero(out.type)
             inits.append(seed)
         self.finish_loop(operation, mirror, inner, slots, params, inits, yields)
 
@@ -903,7 +908,7 @@ class Adjoint:
         found = inner.adjoints.get(param)
         if found is not None:
             return found
-        return self.zeros(param, inner) if isinstance(param.type, Array) else self.builder.const(0.0)
+        return self.zeros(param, inner) if isinstance(param.type, Array) else self.builder.zero(param.type)
 
     def give_back(self, value: Value, adjoint: Value, mirror: Mirror) -> None:
         if isinstance(value.type, Array):
@@ -936,7 +941,8 @@ class Adjoint:
             params.append(param)
             before_loop = self.current(mirror, value)
             if before_loop is None:
-                before_loop = self.zeros(value, mirror) if isinstance(value.type, Array) else self.builder.const(0.0)
+                is_array = isinstance(value.type, Array)
+                before_loop = self.zeros(value, mirror) if is_array else self.builder.zero(value.type)
             inits.append(before_loop)
             yields.append(inner.adjoints[value])
         for param, init, next_value in restored:
@@ -993,14 +999,14 @@ class Adjoint:
             raise DifferentiationError([without_rule(rule, len(operation.args), operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
-            if isinstance(out.type, Array) and not is_float(out.type):
+            if isinstance(out.type, Array) and not is_inexact(out.type):
                 seeds.append(Value(out.type))  # integers have no adjoints, and rules read none
             elif isinstance(out.type, Array):
                 seeds.append(self.shadow(out, mirror))
                 self.taken(out, mirror)
             else:
                 out_bar = self.taken(out, mirror)
-                seeds.append(self.builder.const(0.0) if out_bar is None else out_bar)
+                seeds.append(self.builder.zero(out.type) if out_bar is None else out_bar)
         given = (*operation.args, *operation.outs)
         known = [
             self.value(v, mirror) if read else Value(v.type)  # what the adjoint does not read need not be there
@@ -1036,11 +1042,11 @@ class Adjoint:
             for array, before in self.copies.get(operation, ()):
                 self.put_back(array, before, mirror)
             return
-        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_float(out.type)]
+        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_inexact(out.type)]
         args = [self.value(a, mirror) for a in operation.args]
         callee = self.callees[operation.function]
         shadows, apart = self.shadows_of_arguments([a for a in operation.args if callee.has_shadow(a)], mirror)
-        outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
+        outs = [Value(widest(a.type)) for a in operation.args if isinstance(a.type, Scalar) and is_inexact(a.type)]
         for array, before in self.copies.get(operation, ()):
             self.put_back(array, before, mirror)
         given = (*args, *seeds, *shadows)
@@ -1051,7 +1057,7 @@ class Adjoint:
             self.put_back(array, before, mirror)
         for array, shadow in apart:
             self.add_elements(self.shadow(array, mirror), shadow, same_size=not self.belongs_to_list(array))
-        floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
+        floats = [a for a in operation.args if not isinstance(a.type, Array) and is_inexact(a.type)]
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:
                 self.add(mirror, argument, amount)
@@ -1064,13 +1070,13 @@ class Adjoint:
         own = operation.args[: len(operation.args) - len(pair.stacks)]
         counts = any(map(self.has_memory, operation.written))
         counts = counts or any(out in mirror.adjoints or self.has_memory(out) for out in operation.outs)
-        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_float(out.type)]
+        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_inexact(out.type)]
         given = [self.value(own[k], mirror) for k in pair.takes]
         arrays = [a for a in own if has_shadow(a)]
         shadows, apart = self.shadows_of_arguments(arrays, mirror) if counts else ([], [])
         shadows = shadows or [self.new_shadow(a, mirror) for a in arrays]
-        floats = [a for a in own if is_float(a.type) and not isinstance(a.type, Array)]
-        outs = [Value(FLOAT) for _ in floats]
+        floats = [a for a in own if is_inexact(a.type) and not isinstance(a.type, Array)]
+        outs = [Value(widest(a.type)) for a in floats]
         args = (*given, *seeds, *shadows, *operation.args[len(own) :])
         restored = [place for place, k in enumerate(pair.takes) if k in pair.restores]
         taken = [place for place, seed in enumerate(seeds, len(given)) if isinstance(seed.type, Array)]
@@ -1107,7 +1113,7 @@ class Adjoint:
         """
         if not isinstance(out.type, Array):
             found = self.taken(out, mirror)
-            return self.builder.const(0.0) if found is None else found
+            return self.builder.zero(out.type) if found is None else found
         if not self.active.memory(out):
             return self.zeros(out, mirror)
         shadow = self.shadow(out, mirror)

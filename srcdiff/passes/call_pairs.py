@@ -18,7 +18,7 @@ from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.saved_values import Plan
 from srcdiff.analyses.structure import Structure
 from srcdiff.ir.nodes import Block, Call, Dim, Function, NewStack, Operation, Push, Value, changed, walk
-from srcdiff.ir.types import BOOL, INT, Array, Stack, is_float
+from srcdiff.ir.types import BOOL, INT, Array, Stack, is_inexact
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Pair:
 
 def has_shadow(argument: Value) -> bool:
     """Whether the caller passes the adjoint of the argument to accumulate into."""
-    return isinstance(argument.type, Array) and is_float(argument.type)
+    return isinstance(argument.type, Array) and is_inexact(argument.type)
 
 
 def stack_for(kept: Stack) -> Value:
@@ -78,7 +78,7 @@ def call_forward(
 
 def _matters(call: Call, active: Activity) -> bool:
     """Whether the call is active, or overwrites memory that the reverse sweep must restore."""
-    results = [v for v in call.outs if is_float(v.type)]
+    results = [v for v in call.outs if is_inexact(v.type)]
     return bool(call.writes) or any(active.memory(v) if isinstance(v.type, Array) else v in active for v in results)
 
 

@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import (
     Library,
     Loop,
     Operation,
+    Part,
     Print,
     Reshape,
     Store,
@@ -40,7 +41,7 @@ from srcdiff.ir.nodes import (
     functions_with,
     walk,
 )
-from srcdiff.ir.types import FLOAT, Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, is_inexact, widest
 from srcdiff.ir.words import own_name
 from srcdiff.passes.call_pairs import Pair, has_shadow, stack_for
 from srcdiff.passes.joint_calls import Joint, joint_functions
@@ -58,7 +59,7 @@ class Callee:
 
     @staticmethod
     def has_shadow(argument: Value) -> bool:
-        return isinstance(argument.type, Array) and is_float(argument.type)
+        return isinstance(argument.type, Array) and is_inexact(argument.type)
 
 
 def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
@@ -171,7 +172,7 @@ def _again(function: Function, silent: dict[str, str]) -> Function:
 
 def _seed(result: Value) -> Value:
     """The parameter for the adjoint of a result."""
-    type_ = result.type if isinstance(result.type, Array) else FLOAT
+    type_ = result.type if isinstance(result.type, Array) else widest(result.type)
     return Value(type_, f"{own_name(result) or 'result'}_bar")
 
 
@@ -263,7 +264,7 @@ class _Reads:
 
     def read_by(self, operation: Operation) -> Sequence[Value]:
         match operation:
-            case Store() | Dim() | View() | Transpose() | Reshape() | Alloc() | If() | Loop():
+            case Store() | Dim() | View() | Transpose() | Reshape() | Part() | Alloc() | If() | Loop():
                 return ()
             case Call() if operation.function in self.takes:
                 return [operation.args[k] for k in self.takes[operation.function]]
@@ -293,8 +294,8 @@ def _halves(callee: Function, pairs: dict[str, Pair], *, is_final: bool = True) 
     pair = pairs[callee.name]
     lists = list_storage(callee, points_to(callee))
     callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
-    seeds = tuple((v, _seed(v)) for v in callee.body.yields if is_float(v.type))
-    floats = tuple(p for p in callee.params if is_float(p.type))
+    seeds = tuple((v, _seed(v)) for v in callee.body.yields if is_inexact(v.type))
+    floats = tuple(p for p in callee.params if is_inexact(p.type))
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if has_shadow(p)}
     stacks = {kind: stack_for(kind) for kind in pair.stacks}
     taken = [callee.params[k] for k in pair.takes]
@@ -315,9 +316,9 @@ def _halves(callee: Function, pairs: dict[str, Pair], *, is_final: bool = True) 
 def _reversal(callee: Function, known: dict[str, Any]) -> Reversal:
     lists = list_storage(callee, points_to(callee))
     callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
-    results = [v for v in callee.body.yields if is_float(v.type)]
+    results = [v for v in callee.body.yields if is_inexact(v.type)]
     seeds = tuple((v, _seed(v)) for v in results)
-    floats = tuple(p for p in callee.params if is_float(p.type))
+    floats = tuple(p for p in callee.params if is_inexact(p.type))
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
     params = (*callee.params, *(seed for _, seed in seeds), *shadows.values())
 

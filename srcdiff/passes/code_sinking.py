@@ -22,7 +22,7 @@ from dataclasses import replace
 from srcdiff.analyses.activity import differentiable_arguments
 from srcdiff.ir.nodes import Apply, Block, Function, If, Loop, Operation, Store, Value, changed, substituted, walk
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 
 # Primitives whose derivatives are finite for finite arguments.
 _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "absolute", "maximum", "minimum"})
@@ -39,7 +39,7 @@ def sink_code(function: Function, stay: Iterable[Value] = ()) -> Function:
 
 def _block(block: Block, stay: set[Value]) -> Block:
     operations = list(block.operations)
-    applied = [o for o in operations if isinstance(o, Apply) and is_float(o.out.type)]
+    applied = [o for o in operations if isinstance(o, Apply) and is_inexact(o.out.type)]
     risky: set[Value] = set()
     for operation in applied:
         if operation.primitive not in _HARMLESS or any(a in risky for a in operation.args):

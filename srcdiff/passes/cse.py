@@ -19,6 +19,7 @@ from srcdiff.ir.nodes import (
     Function,
     Load,
     Operation,
+    Part,
     Reshape,
     Store,
     Transpose,
@@ -164,6 +165,8 @@ class _Share:
                 return ("transpose", operation.array, operation.axes)
             case Reshape():
                 return ("reshape", operation.array, operation.shape)
+            case Part():
+                return ("part", operation.array, operation.part)
         return None
 
     def written(self, operation: Operation) -> Sites | None:

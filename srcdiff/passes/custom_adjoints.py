@@ -19,7 +19,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Alloc, Apply, Block, Custom, Function, If, Program, Raise, Value, values_around, walk
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import Array, Type, is_float
+from srcdiff.ir.types import Array, Type, is_inexact
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import solvers
 from srcdiff.library.externals import NO_SECOND
@@ -157,14 +157,14 @@ def _without_derivatives(reading: Reading) -> Function:
 
 def _stand_in(value: Value, builder: Builder) -> Value:
     """The argument for a parameter whose shape alone is read."""
-    return value if isinstance(value.type, Array) else builder.const(0.0)
+    return value if isinstance(value.type, Array) else builder.zero(value.type)
 
 
 def _zero(value: Value, builder: Builder) -> Value:
     if not isinstance(value.type, Array):
-        return builder.const(0.0)
+        return builder.zero(value.type)
     out = Value(value.type)
-    zero: float = 0.0 if is_float(value.type) else False if value.type.dtype == "bool" else 0
+    zero: float = 0.0 if is_inexact(value.type) else False if value.type.dtype == "bool" else 0
     builder.add(Alloc(out, (), builder.const(zero), value))
     return out
 
@@ -225,7 +225,7 @@ def _read_rule(
     models = [main.params[k] for k, there in zip(like, given, strict=True) if there]
     for result, model in zip(main.body.yields, models, strict=True):
         ranks = [v.type.rank if isinstance(v.type, Array) else 0 for v in (result, model)]
-        if is_float(model.type) and ranks[0] != ranks[1]:
+        if is_inexact(model.type) and ranks[0] != ranks[1]:
             found, wanted = (_AXES.get(rank, f"an array of {rank} axes") for rank in ranks)
             message = f"`{name}` returns {found} for `{model.name}`"
             raise DifferentiationError([Problem("SD306", message, span, help=f"return {wanted}")])

@@ -31,6 +31,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Part,
     Reshape,
     Store,
     Transpose,
@@ -233,7 +234,7 @@ class _Tidy:
         for value in (*self.function.body.yields, *self.function.params):
             found |= dict.fromkeys(self.sites.get(value, ()), math.inf)
         for operation, place in self.structure.start.items():
-            if isinstance(operation, Store | Loop | If | View | Transpose | Reshape):
+            if isinstance(operation, Store | Loop | If | View | Transpose | Reshape | Part):
                 continue
             for value in operation.uses():
                 if isinstance(value.type, Array) and not self.asks_for_lengths(operation, value):

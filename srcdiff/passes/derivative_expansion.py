@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.print import show
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 from srcdiff.passes import requested
 from srcdiff.passes.compilation import Compilation, Request
 from srcdiff.passes.growing_buffers import grow_buffers
@@ -175,7 +175,7 @@ def started(operation: Derivative, program: Program, captured: Captured) -> Comp
     """The request for a derivative, on its way to the first pass."""
     arguments: dict[str, Abstract] = {}
     for param in operation.params:
-        if is_float(param.type):
+        if is_inexact(param.type):
             name = param.name
             while name in arguments:
                 name += "_"
@@ -199,5 +199,5 @@ def result_of(operation: Derivative, has_aux: bool) -> Abstract:
     results = operation.body.yields
     if operation.mode != "reverse":
         return results[0] if len(results) == 1 else Tuple(results)
-    first = results[0] if is_float(results[0].type) else Static(0.0)
+    first = results[0] if is_inexact(results[0].type) else Static(0.0)
     return Tuple((first, Tuple(results[1:]))) if has_aux else first

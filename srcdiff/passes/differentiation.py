@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from srcdiff.analyses.equality_tests import equality_tests, in_words
 from srcdiff.analyses.reach import zero_gradient
+from srcdiff.diagnostics import DifferentiationError
 from srcdiff.frontend.derivation import are_lengths
 from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.ir.aliasing import points_to
-from srcdiff.ir.builder import Builder
+from srcdiff.ir.builder import Builder, complex_jacobian
 from srcdiff.ir.nodes import Block, Call, Function, Program, Value, called_by, walk
 from srcdiff.ir.primitives import RESERVED
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, is_complex, is_inexact
 from srcdiff.passes import joint_calls
 from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import refuse_shared_memory, reversals_of_callees
@@ -70,7 +71,7 @@ def start_pullback(state: Compilation) -> None:
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
     note_equality_tests(state, wrt, state.main.body.yields)
     main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
-    floats = [v for v in outputs_with_written(state, main, copies) if is_float(v.type)]
+    floats = [v for v in outputs_with_written(state, main, copies) if is_inexact(v.type)]
     seeds = zip(floats, [v for x in state.seeds.values() for v in leaves(x, state.reading)], strict=True)
     _start(state, Reversal(main, tuple(wrt), tuple(seeds), free_name(state, f"{state.main.name}_pullback")))
 
@@ -115,10 +116,12 @@ def jacobian(state: Compilation) -> None:
     assert primal is not None
     inputs = [v for name in request.wrt for v in chosen(state, name)]
     results, main = outputs_with_written(state, primal, {}), state.main
-    outputs = [v for v in results if is_float(v.type)]
+    outputs = [v for v in results if is_inexact(v.type)]
+    if any(is_complex(v.type) for v in (*inputs, *outputs)):
+        raise DifferentiationError([complex_jacobian(state.span)])
     seeds = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
     if request.mode == "forward":
-        tangents = [t for v, t in zip(results, main.body.yields, strict=True) if is_float(v.type)]
+        tangents = [t for v, t in zip(results, main.body.yields, strict=True) if is_inexact(v.type)]
         main = replace(main, body=Block(main.body.operations, tuple(tangents)))
     most = request.directions or MOST_LANES
     sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most, request.numbers)

@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import INT, Array, Scalar, Stack
+from srcdiff.ir.types import Array, Scalar, Stack, scalar_of
 from srcdiff.ir.words import words_for
 from srcdiff.passes.adjoint import Storage, iteration_number
 from srcdiff.passes.array_expansion import early_shape, write_rows
@@ -318,7 +318,7 @@ def save_overwritten(
         for operation in inner.operations:
             if isinstance(operation, Store) and operation.array in chosen and operation not in first:
                 kind = operation.array.array.dtype
-                old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
+                old = Value(scalar_of(kind))
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))
                 restores[operation] = old
             if isinstance(operation, Call) and operation.function not in restoring:

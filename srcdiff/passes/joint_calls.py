@@ -43,6 +43,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Part,
     Print,
     References,
     Reshape,
@@ -57,7 +58,7 @@ from srcdiff.ir.nodes import (
     use_counts,
     walk,
 )
-from srcdiff.ir.types import FLOAT, Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, is_inexact, widest
 from srcdiff.ir.words import own_name
 from srcdiff.passes.call_pairs import has_shadow
 from srcdiff.passes.cse import eliminate_common_subexpressions
@@ -123,11 +124,15 @@ class _Together:
             raise _NotJointError
         if any(isinstance(p.type, Stack) for p in function.params):
             raise _NotJointError
-        floats = [p for p in function.params if is_float(p.type)]
-        self.active = activity(function, floats, [v for v in results if is_float(v.type)], sites)
+        floats = [p for p in function.params if is_inexact(p.type)]
+        self.active = activity(function, floats, [v for v in results if is_inexact(v.type)], sites)
         self.numbers = [p for p in floats if not isinstance(p.type, Array)]
         self.shadows = {p: Value(p.type, f"{p.name}_bar") for p in function.params if has_shadow(p)}
-        seeds = {k: Value(FLOAT, f"{own_name(v) or 'result'}_bar") for k, v in enumerate(results) if is_float(v.type)}
+        seeds = {
+            k: Value(widest(v.type), f"{own_name(v) or 'result'}_bar")
+            for k, v in enumerate(results)
+            if is_inexact(v.type)
+        }
         swept = self.block(function.body, seeds)
         return Function(
             self.known[function.name].name,
@@ -182,7 +187,7 @@ class _Together:
     def branch(self, branch: If, seeds: Mapping[int, Value]) -> tuple[list[Operation], list[Value]]:
         """The branch whose sides run forwards and backwards, and what it adds to the adjoints of parameters."""
         then, orelse = self.block(branch.then, seeds), self.block(branch.orelse, seeds)
-        bars = [Value(FLOAT, f"{p.name}_bar") for p in self.numbers]
+        bars = [Value(widest(p.type), f"{p.name}_bar") for p in self.numbers]
         sides = [Block(tuple(s.operations), (*s.yields, *s.bars)) for s in (then, orelse)]
         return [replace(branch, then=sides[0], orelse=sides[1], outs=(*branch.outs, *bars))], bars
 
@@ -216,11 +221,11 @@ class _Together:
         yields |= {k: loop.params[k] for k in sums}
         for (k, primitive, _), term in zip(terms, swept.yields[len(others) :], strict=True):
             yields[k] = inner.apply(primitive, yields[k], term, name=loop.params[k].name)
-        totals = [Value(FLOAT, f"{p.name}_bar") for p in self.numbers]
-        outs = [Value(FLOAT, f"{p.name}_bar") for p in self.numbers]
+        totals = [Value(widest(p.type), f"{p.name}_bar") for p in self.numbers]
+        outs = [Value(widest(p.type), f"{p.name}_bar") for p in self.numbers]
         added = [inner.apply("add", t, bar) for t, bar in zip(totals, swept.bars, strict=True)]
         builder = Builder()
-        zeros = [builder.const(0.0) for _ in totals]
+        zeros = [builder.zero(t.type) for t in totals]
         builder.add(
             replace(
                 loop,
@@ -251,7 +256,7 @@ class _Together:
         for k, bar in seeds.items():
             value = block.yields[k]
             given[value] = builder.apply("add", given[value], bar) if value in given else bar
-        chosen = tuple((value, Value(FLOAT, bar.name)) for value, bar in given.items())
+        chosen = tuple((value, Value(widest(value.type), bar.name)) for value, bar in given.items())
 
         def finish(adjoint: Function) -> Function:
             body = Block(adjoint.body.operations, adjoint.body.yields[: len(block.yields) + len(used)])
@@ -393,7 +398,7 @@ def _written(operations: Sequence[Operation], sites: Mapping[Value, Sites]) -> s
 def _only_adds(operation: Operation, memory: Sites, joint: set[str], sites: Mapping[Value, Sites]) -> bool:
     """Whether all that the operation does to the memory is to add to it, so that it may also do so later."""
     match operation:
-        case Comment() | Dim() | View() | Transpose() | Reshape() | Alloc():
+        case Comment() | Dim() | View() | Transpose() | Reshape() | Part() | Alloc():
             return True
         case Store(adds=True):
             return True

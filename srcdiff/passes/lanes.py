@@ -39,6 +39,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Part,
     Reshape,
     Slice,
     Store,
@@ -47,7 +48,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack
+from srcdiff.ir.types import INT, Array, Scalar, Stack, widest
 
 _ALL = Slice(None, None, None)
 _IN_LANES = (Apply, Load, Store)
@@ -90,7 +91,7 @@ def _lane_of(array: Value, lane: Value, build: Builder) -> Value:
     """What one lane has of an array: a number, or an array of its own."""
     rank = array.array.rank - 1
     if rank == 0:
-        return build.cast(build.load(array, (lane,), array.name), FLOAT)
+        return build.cast(build.load(array, (lane,), array.name), widest(array.type))
     return build.copy(build.view(array, (*[_ALL] * rank, Index(lane)), array.name), array.name)
 
 
@@ -169,7 +170,7 @@ class Varying:
                 for param, out, *sources in each:
                     self.join(param, sources)
                     self.join(out, (param, *sources))
-            case Dim() | View() | Transpose() | Reshape():
+            case Dim() | View() | Transpose() | Reshape() | Part():
                 pass  # a length is that of every lane, and a reference is to memory that is marked or not
             case _:
                 if any(v in self for v in operation.uses()):
@@ -218,7 +219,7 @@ def _has_lanes(operation: Operation, varying: Varying) -> bool:
             return operation.workspace is None and not operation.grows
         case Grow():
             return operation.size not in varying
-    return isinstance(operation, Apply | Copy | Dim | View | Transpose | Reshape)
+    return isinstance(operation, Apply | Copy | Dim | View | Transpose | Reshape | Part)
 
 
 def _is_simple(operation: Operation) -> bool:
@@ -480,7 +481,7 @@ class _Lanes:
             case Reshape():
                 build.add(replace(operation, out=self.wide_of(operation.out), array=self.wide_of(operation.array),
                                   shape=(*operation.shape, self.count)))  # fmt: skip
-            case Copy() | Grow():
+            case Copy() | Grow() | Part():
                 build.add(replace(operation, out=self.wide_of(operation.out), array=self.wide_of(operation.array)))
             case Library():
                 self.library(operation)

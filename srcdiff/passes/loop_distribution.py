@@ -36,7 +36,7 @@ from srcdiff.ir.nodes import (
     changed,
     walk,
 )
-from srcdiff.ir.types import element_type, is_float
+from srcdiff.ir.types import element_type, is_inexact
 
 _VECTORISED = {
     *("sin", "cos", "tan", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sinh", "cosh", "power"),
@@ -78,7 +78,7 @@ class _Distribution:
         for param, following in zip(loop.params, loop.body.yields, strict=True):
             operation = own.get(following)
             is_sum = operation is not None and operation.primitive in ("add", "subtract") and param in operation.args
-            if is_float(param.type) and not is_sum:
+            if is_inexact(param.type) and not is_sum:
                 return True
         return False
 

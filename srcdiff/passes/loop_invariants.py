@@ -43,7 +43,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, Scalar, is_float
+from srcdiff.ir.types import BOOL, Scalar, is_inexact, zero_of
 from srcdiff.ir.words import words_for
 
 _PURE = (Apply, Const, Dim, Load, References, If, Loop)
@@ -233,7 +233,7 @@ def _parts(operation: Operation) -> list[Operation]:
 
 def _takes_long(operation: Operation) -> bool:
     return any(
-        isinstance(o, Loop) or (isinstance(o, Apply) and is_float(o.out.type) and not PRIMITIVES[o.primitive].cheap)
+        isinstance(o, Loop) or (isinstance(o, Apply) and is_inexact(o.out.type) and not PRIMITIVES[o.primitive].cheap)
         for o in _parts(operation)
     )
 
@@ -257,5 +257,5 @@ def _read(loop: Loop, moved: set[Operation]) -> set[Value]:
     return found
 
 
-def _zero(type_: Scalar) -> float | int | bool:
-    return 0.0 if is_float(type_) else False if type_ == BOOL else 0
+def _zero(type_: Scalar) -> complex | bool:
+    return zero_of(type_) if is_inexact(type_) else False if type_ == BOOL else 0

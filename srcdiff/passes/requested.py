@@ -18,7 +18,7 @@ from srcdiff.frontend.reading import Reading
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, is_inexact
 from srcdiff.passes.compilation import Compilation
 from srcdiff.signature.structures import made_layout
 from srcdiff.signature.trees import NODES, Part
@@ -35,7 +35,7 @@ def chosen_values(state: Compilation, name: str) -> list[Value]:
     """The floats in an argument, or an intermediate number of the function."""
     if name not in state.reading.arguments:
         return [state.reading.intermediates[name]] if name in state.reading.intermediates else []
-    return [v for v in leaves(state.reading.arguments[name], state.reading) if is_float(v.type)]
+    return [v for v in leaves(state.reading.arguments[name], state.reading) if is_inexact(v.type)]
 
 
 def outputs_of(state: Compilation) -> list[int]:
@@ -43,7 +43,7 @@ def outputs_of(state: Compilation) -> list[int]:
     if state.request.mode == "reverse":
         return [output_of(state)]
     results = state.reading.program.main.body.yields
-    return [k for k, v in enumerate(results) if is_float(v.type)] or list(range(len(results)))
+    return [k for k, v in enumerate(results) if is_inexact(v.type)] or list(range(len(results)))
 
 
 def chosen(state: Compilation, name: str) -> list[Value]:
@@ -56,7 +56,7 @@ def chosen(state: Compilation, name: str) -> list[Value]:
 def intermediate(state: Compilation, name: str) -> Value:
     value = state.reading.intermediates.get(name)
     defined = {v for o in state.main.body.operations for v in o.defines()} | set(state.main.params)
-    if value is None or value not in defined or isinstance(value.type, Array) or not is_float(value.type):
+    if value is None or value not in defined or isinstance(value.type, Array) or not is_inexact(value.type):
         what = f"`{name}` is not an argument, and not a float that is assigned once, outside branches and loops"
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     others = [n for n, v in state.reading.intermediates.items() if v is value and n != name]
@@ -87,7 +87,7 @@ def refuse_lost_results(state: Compilation) -> None:
     if mode == "reverse" or not (isinstance(reading.result, Static) and reading.result.value is None):
         return
     written = written_arguments(reading)
-    outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_float(o.value.type)]
+    outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_inexact(o.value.type)]
     ways = [
         *((f"changes the list `{name}`", "return the list") for name in reading.changed_lists),
         *((f"writes to `{name}`, which is not an argument", f"pass `{name}` as an argument") for name in outside),
@@ -166,7 +166,7 @@ def written_parts(reading: Reading) -> tuple[Part, ...]:
     """The arrays of floats among the arguments, and in them, that the function writes into."""
     written = written_arguments(reading)
     parts = parts_of_arguments(reading.arguments)
-    return tuple(p for p in parts if isinstance(p.value, Value) and p.value in written and is_float(p.value.type))
+    return tuple(p for p in parts if isinstance(p.value, Value) and p.value in written and is_inexact(p.value.type))
 
 
 def names_of(reading: Reading, values: set[Value]) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ def numbers_of(state: Compilation, known: Mapping[Value, Any]) -> tuple[int | No
     """The numbers of inputs and outputs of a Jacobian, if they are known."""
     main = state.main
     inputs = [v for name in state.request.wrt for v in chosen(state, name)]
-    outputs = [v for v in outputs_with_written(state, main, {}) if is_float(v.type)]
+    outputs = [v for v in outputs_with_written(state, main, {}) if is_inexact(v.type)]
     lengths = lengths_of(main)
     return lengths.numbers_in(inputs, known), lengths.numbers_in(outputs, known)
 
@@ -262,7 +262,7 @@ def _template_of_request(state: Compilation) -> str:
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and not is_computed(x):
             return repr(x.value) if constant and is_written(x) else "None"
-        if isinstance(x, Value) and not constant and not is_float(x.type):
+        if isinstance(x, Value) and not constant and not is_inexact(x.type):
             return "None"  # data has no gradient
         return _next()
 

@@ -28,6 +28,7 @@ from srcdiff.ir.nodes import (
     NewAxis,
     NewStack,
     Operation,
+    Part,
     Pop,
     Print,
     Push,
@@ -116,7 +117,7 @@ class _Forward:
                 self.dim(operation, into)
             case Alloc(like=like) if like is not None and isinstance(self.arrays.get(like), Library):
                 self.like_result(operation, into)
-            case Alloc() | View() | Transpose() | Reshape():
+            case Alloc() | View() | Transpose() | Reshape() | Part():
                 self.arrays[operation.out] = operation
                 into.append(operation)
             case Library():
@@ -137,6 +138,8 @@ class _Forward:
                     array = like
                 case Transpose(array=source, axes=axes):
                     array, axis = source, axes[axis]
+                case Part(array=source):
+                    array = source
                 case View() as view:
                     place = axis_of_base(view, axis)
                     if place is None:

@@ -47,6 +47,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewAxis,
     Operation,
+    Part,
     References,
     Reshape,
     Store,
@@ -327,6 +328,8 @@ class _Replacement:
             case Reshape(shape=shape):
                 lengths = [self.integer(n, array) for n in shape]
                 return replace(reference, places=reference.places.reshape(lengths))
+            case Part():  # arrays of complex numbers are not small
+                raise _RefusedError({self.small.group[array]})
         try:
             places = reference.places[tuple([self.item(i, array) for i in operation.items])]
         except (IndexError, ValueError):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from srcdiff.analyses.signs import INFINITE, LARGEST, Sign, Signs, signs_of
 from srcdiff.ir.builder import STRONG
 from srcdiff.ir.nodes import Apply, Block, Const, Function, Operation, Value, changed, walk
-from srcdiff.ir.types import BOOL, FLOAT, is_float
+from srcdiff.ir.types import BOOL, is_inexact, widest, zero_of
 
 _MOST_OPERATIONS = 60
 """How far an adjoint is looked into."""
@@ -67,9 +67,10 @@ class _Choices:
             return [changed(operation, primitive=primitive)]
         if (selection := self.selection(factor)) is not None:
             return self.selected(operation, selection)
-        zero, product, counts = Value(FLOAT), Value(FLOAT), Value(BOOL)
+        type_ = widest(operation.out.type)
+        zero, product, counts = Value(type_), Value(type_), Value(BOOL)
         return [
-            Const(zero, 0.0, span=operation.span),
+            Const(zero, zero_of(type_), span=operation.span),
             Apply(counts, "not_equal", (self.source(factor), zero), span=operation.span),
             Apply(product, primitive, operation.args, span=operation.span),
             Apply(operation.out, "where", (counts, product, zero), span=operation.span),
@@ -96,11 +97,12 @@ class _Choices:
 
     def selected(self, operation: Apply, selection: _Selection) -> list[Operation]:
         """The choice of a product: where the factor is zero by choice, no other test is needed."""
-        zero, product, amount = Value(FLOAT), Value(FLOAT), selection.amount
+        type_ = widest(operation.out.type)
+        zero, product, amount = Value(type_), Value(type_), selection.amount
         chosen = self.chosen(changed(operation, out=product, args=(amount, *operation.args[1:])))
         sides = (product, zero) if selection.is_first else (zero, product)
         return [
-            Const(zero, 0.0, span=operation.span),
+            Const(zero, zero_of(type_), span=operation.span),
             *selection.operations,
             *chosen,
             Apply(operation.out, "where", (selection.condition, *sides), span=operation.span),
@@ -109,7 +111,7 @@ class _Choices:
     def source(self, value: Value) -> Value:
         """The value that this one is a multiple of, if this one has no name: both are zero, or none is."""
         source = self.signs.multiple(value)[0]
-        return source if not value.name and is_float(source.type) else value
+        return source if not value.name and is_inexact(source.type) else value
 
     # -- adjoints that are known where the partial is infinite ---------------------------------------------------------
 
@@ -150,7 +152,7 @@ class _Choices:
         while waiting and len(found) < _MOST_OPERATIONS:
             operation = self.signs.definitions.get(waiting.pop(0))
             for argument in operation.args if operation is not None else ():
-                if is_float(argument.type) and argument not in self.signs.constants and argument not in found:
+                if is_inexact(argument.type) and argument not in self.signs.constants and argument not in found:
                     found[argument] = None
                     waiting.append(argument)
         return found

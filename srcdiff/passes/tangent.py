@@ -39,6 +39,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewStack,
     Operation,
+    Part,
     Peek,
     Pop,
     Push,
@@ -48,7 +49,7 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
-from srcdiff.ir.types import FLOAT, Array, Stack, Type, element_type, is_float
+from srcdiff.ir.types import Array, Stack, Type, element_type, is_complex, is_inexact, widest
 from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.custom_adjoints import named, no_formula, require_shape, tangent_values
@@ -85,8 +86,8 @@ def tangents_of_callees(callees: Sequence[Function]) -> tuple[Function, ...]:
             found.append(callee)
             continue
         copy = fresh(callee)
-        dots = {p: dot_of(p) for p in copy.params if is_float(p.type)}
-        outputs = [v for v in copy.body.yields if is_float(v.type)]
+        dots = {p: dot_of(p) for p in copy.params if is_inexact(p.type)}
+        outputs = [v for v in copy.body.yields if is_inexact(v.type)]
         found += [callee, tangent_of(copy, dots, tangent_name(callee.name), outputs, copy.body.yields)]
     return tuple(found)
 
@@ -97,7 +98,7 @@ def tangent_name(name: str) -> str:
 
 def dot_of(value: Value) -> Value:
     """A new value for a tangent: a number is as wide as can be, an array is like the array."""
-    type_: Type = value.type if isinstance(value.type, Array | Stack) else FLOAT
+    type_: Type = value.type if isinstance(value.type, Array | Stack) else widest(value.type)
     return Value(type_, f"{own_name(value)}_dot" if own_name(value) else "")
 
 
@@ -125,12 +126,12 @@ class Tangent:
         if value in self.dots:
             return self.dots[value]
         if not isinstance(value.type, Array):
-            return self.builder.const(0.0)
+            return self.builder.zero(value.type)
         return self.zeros(value)
 
     def zeros(self, array: Value) -> Value:
         out, zero = dot_of(array), self.builder.const(0.0)
-        if not is_float(array.type):  # a list of tuples of integers and floats has such zeros
+        if not is_inexact(array.type):  # a list of tuples of integers and floats has such zeros
             zero = self.builder.cast(zero, element_type(array.array))
         self.builder.add(Alloc(out, (), zero, array, span=self.builder.span))
         return out
@@ -180,7 +181,7 @@ class Tangent:
             case Load():
                 if operation.out in self.active and self.varies(operation.array):
                     loaded = self.builder.load(self.dot(operation.array), operation.indices, dot_of(operation.out).name)
-                    self.dots[operation.out] = self.builder.cast(loaded, FLOAT)
+                    self.dots[operation.out] = self.builder.cast(loaded, widest(loaded.type))
             case Store():
                 self.store(operation)
             case Alloc():
@@ -189,7 +190,7 @@ class Tangent:
                     self.builder.add(replace(operation, out=self.new_dot(operation.out), fill=fill))
             case Copy():
                 self.copy(operation)
-            case View() | Transpose() | Reshape() | Grow():
+            case View() | Transpose() | Reshape() | Part() | Grow():
                 if self.varies(operation.out):
                     array = self.dot(operation.array)
                     self.builder.add(replace(operation, out=self.new_dot(operation.out), array=array))
@@ -223,13 +224,19 @@ class Tangent:
                 raise DifferentiationError([no_formula(operation, name)])
             if name in rule.partials and argument in self.dots:
                 is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
-                formula = rule.at_least[name] if is_least else rule.partials[name]
+                formula = rule.at_least[name] if is_least else rule.partial(name, is_complex=is_complex(argument.type))
                 strong = not is_least and self.signs.is_singular(operation, name)
                 amount = times(self.dots[argument], formula, names, self.builder, strong=strong)
                 if amount is not None:
                     total = amount if total is None else self.builder.apply("add", total, amount)
+            if name in rule.by_conjugate and argument in self.dots and is_complex(argument.type):
+                dot = self.builder.apply("conjugate", self.dots[argument])
+                amount = times(dot, rule.by_conjugate[name], names, self.builder)
+                if amount is not None:
+                    total = amount if total is None else self.builder.apply("add", total, amount)
         if total is None:
             return
+        total = self.builder.fitted(total, operation.out)
         if operation.out.name and not total.name and total not in self.builder.constants:
             total.name = dot_of(operation.out).name
         self.dots[operation.out] = total
@@ -275,9 +282,9 @@ class Tangent:
         if not any(self.varies(v) for v in (*operation.args, *operation.outs)):
             self.builder.add(operation)
             return
-        floats = [k for k, a in enumerate(operation.args) if is_float(a.type)]
+        floats = [k for k, a in enumerate(operation.args) if is_inexact(a.type)]
         dots = [self.dot(operation.args[k]) for k in floats]
-        outs = [self.new_dot(out) for out in operation.outs if is_float(out.type)]
+        outs = [self.new_dot(out) for out in operation.outs if is_inexact(out.type)]
         name, count = tangent_name(operation.function), len(operation.args)
         writes = (*operation.writes, *(count + place for place, k in enumerate(floats) if k in operation.writes))
         call = Call((*operation.outs, *outs), name, (*operation.args, *dots), writes, span=operation.span)

@@ -15,8 +15,8 @@ from typing import Any
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
-from srcdiff.ir.nodes import Alloc, Copy, Dim, Function, Reshape, Transpose, Value, View, walk
-from srcdiff.ir.types import is_float
+from srcdiff.ir.nodes import Alloc, Copy, Dim, Function, Part, Reshape, Transpose, Value, View, walk
+from srcdiff.ir.types import is_inexact
 from srcdiff.passes.custom_adjoints import read_rule
 from srcdiff.passes.reverse_mode import Reversal, protect_arguments, reversed_function
 from srcdiff.passes.simplify import simplify
@@ -41,7 +41,7 @@ def transposed(
     results = iter(main.body.yields)
     pairs = [(next(results), c) for c, given in zip(covectors, function.given, strict=True) if given]
     seeds = tuple((result, Value(c.type)) for result, c in pairs if c is not None)
-    by = tuple(p for p in main.params[len(known) :] if is_float(p.type))
+    by = tuple(p for p in main.params[len(known) :] if is_inexact(p.type))
     turned = simplify(without_comments(reversed_function(Reversal(main, by, seeds, "transposed"))))
     if _reads(turned, set(by)):
         name = getattr(rule, "__name__", "the rule")
@@ -50,7 +50,7 @@ def transposed(
         raise DifferentiationError([Problem("SD306", message, span, help=help_)])
     given = [c for _, c in pairs if c is not None]
     found = iter(inline(turned, [*known, *linear, *given], builder))
-    return [next(found) if is_float(v.type) else None for v in linear]
+    return [next(found) if is_inexact(v.type) else None for v in linear]
 
 
 def _reads(function: Function, values: set[Value]) -> bool:
@@ -58,7 +58,7 @@ def _reads(function: Function, values: set[Value]) -> bool:
     for operation in walk(function.body):
         used = any(v in values for v in (*operation.uses(), *(y for b in operation.blocks() for y in b.yields)))
         match operation:
-            case Copy() | View() | Transpose() | Reshape() if operation.array in values:
+            case Copy() | View() | Transpose() | Reshape() | Part() if operation.array in values:
                 values = values | {operation.out}
             case Dim():
                 pass

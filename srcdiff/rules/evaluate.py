@@ -18,6 +18,9 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.rules import scipy_functions, special
 from srcdiff.rules.table import CONSTANTS, Rule, application
 
+_NUMPYS: dict[type, Callable[[Any], Any]] = {float: np.float64, complex: np.complex128}
+"""NumPy's numbers divide by zero without an exception."""
+
 
 def result_of(primitive: str, arguments: Sequence[Any]) -> Any:
     """What the primitive gives for numbers.
@@ -25,7 +28,7 @@ def result_of(primitive: str, arguments: Sequence[Any]) -> Any:
     >>> float(result_of("divide", [1.0, 0.0])), result_of("add", [1, 2]), result_of("gamma", [0.0])
     (inf, 3, nan)
     """
-    numbers = [np.float64(a) if type(a) is float else a for a in arguments]  # which divides by zero as NumPy does
+    numbers = [_NUMPYS[type(a)](a) if type(a) in _NUMPYS else a for a in arguments]
     try:
         with np.errstate(all="ignore"):
             return _spelled(primitive)(*numbers)
@@ -43,7 +46,8 @@ def partial_of(rule: Rule, parameter: str, arguments: Sequence[Any]) -> Any:
     known = {**dict(zip(rule.parameters, arguments, strict=True)), "out": result_of(rule.name, arguments)}
     for name, formula in rule.let:
         known[name] = _value_of(formula, known)
-    return _value_of(rule.partials[parameter], known)
+    is_complex = isinstance(known[parameter], complex)
+    return _value_of(rule.partial(parameter, is_complex=is_complex), known)
 
 
 def _value_of(formula: ast.expr, known: Mapping[str, Any]) -> Any:

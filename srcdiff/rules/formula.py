@@ -11,10 +11,11 @@ from dataclasses import replace
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import is_complex
 from srcdiff.rules.table import CONSTANTS, OPERATORS, RULES, Rule, application
 
 Environment = Mapping[str, Callable[[], Value]]
-Number = int | float
+Number = int | float | complex
 Computed = Callable[[str, Sequence[Value | Number]], Value | None]
 """Where a program has the result of a primitive on arguments, if it computes it."""
 
@@ -102,7 +103,7 @@ def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> t
 
     def value_of(node: ast.expr) -> Value | Number | None:
         match node:
-            case ast.Constant(value=int() | float() as number):
+            case ast.Constant(value=int() | float() | complex() as number):
                 return number
             case ast.Name(id=name):
                 return names.get(name, CONSTANTS.get(name))
@@ -130,13 +131,26 @@ def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> t
 
 
 def times(
-    factor: Value, expression: ast.expr, names: Environment, builder: Builder, *, strong: bool = False
+    factor: Value,
+    expression: ast.expr,
+    names: Environment,
+    builder: Builder,
+    *,
+    strong: bool = False,
+    conjugated: bool = False,
 ) -> Value | None:
     """`factor * formula`, written as a person would: `t / y` for `1 / y`, a choice of products for a choice.
 
     A `strong` factor makes the product zero if it is zero, also if the formula is infinite or NaN.
     If the formula is zero, as it is for a product by a constant zero, there is nothing to add, whatever the factor is.
+    The formula may be `conjugated`, as in the adjoint; of real numbers, that is the formula.
     """
+
+    def built(expression: ast.expr) -> Value:
+        value = build(expression, names, builder)
+        return builder.apply("conjugate", value) if conjugated and is_complex(value.type) else value
+
+    again = functools.partial(times, names=names, builder=builder, strong=strong, conjugated=conjugated)
     multiply, divide = ("strong_multiply", "strong_divide") if strong else ("multiply", "divide")
     match expression:
         case ast.Constant(value=value) if value == 0:
@@ -144,30 +158,28 @@ def times(
         case ast.Constant(value=value) if value == 1:
             return factor
         case ast.Constant():
-            return builder.apply("multiply", factor, build(expression, names, builder))
+            return builder.apply("multiply", factor, built(expression))
         case ast.Name(id="nan") if not strong:
             # whatever the factor: as a product, its derivative would be NaN where it is not chosen
             return builder.const(CONSTANTS["nan"])
         case ast.UnaryOp(op=ast.USub()):
-            inner = times(factor, expression.operand, names, builder, strong=strong)
+            inner = again(factor, expression.operand)
             return None if inner is None else builder.apply("negative", inner)
         case ast.BinOp(op=ast.Div()) if not strong or _divides_constant(expression):
-            top = times(factor, expression.left, names, builder, strong=strong)
-            return None if top is None else builder.apply(divide, top, build(expression.right, names, builder))
+            top = again(factor, expression.left)
+            return None if top is None else builder.apply(divide, top, built(expression.right))
         case ast.IfExp():
             condition = build(expression.test, names, builder)
             known = builder.constants.get(condition)
             if known is not None:
-                return times(factor, expression.body if known else expression.orelse, names, builder, strong=strong)
-            sides = [
-                times(factor, side, names, builder, strong=strong) for side in (expression.body, expression.orelse)
-            ]
+                return again(factor, expression.body if known else expression.orelse)
+            sides = [again(factor, side) for side in (expression.body, expression.orelse)]
             chosen = [builder.const(0.0) if side is None else side for side in sides]
             return builder.apply("where", condition, *chosen)
         case ast.Call(func=ast.Name(id="strong_multiply"), args=[first, second]):  # zero if any of the three is
-            product = times(factor, second, names, builder, strong=strong)
-            return None if product is None else builder.apply("strong_multiply", build(first, names, builder), product)
-    partial = build(expression, names, builder)
+            product = again(factor, second)
+            return None if product is None else builder.apply("strong_multiply", built(first), product)
+    partial = built(expression)
     return None if builder.constants.get(partial) == 0 else builder.apply(multiply, factor, partial)
 
 

@@ -19,6 +19,7 @@ from srcdiff.rules.table import (
     INSIDE_ONE,
     INTEGER,
     ORDER,
+    PLANE,
     POSITIVE,
     UNITS,
     constant,
@@ -55,7 +56,7 @@ elementwise("cbrt(x)",            x="1.0 / (3.0 * out * out)",                  
 # derivative with respect to y. Integers stay integers, so the derivative of x ** 3 has x ** 2, not a call of `pow`.
 elementwise("power(x, y)", "float_power(x, y)",
             x="y * (1.0 if y == 0 and x == 0 else x) ** (y - 1)",
-            y="out * log(1.0 if y > 0 and x == 0 else x)",                                 on={"x": POSITIVE},
+            y="out * log(1.0 if real(y) > 0 and x == 0 else x)",                                 on={"x": POSITIVE},
             at=[edge(x=0.0, y=0.0, x_bar=0.0, y_bar=-inf), edge(x=0.0, y=0.5, x_bar=inf, y_bar=0.0),
                 edge(x=0.0, y=1.0, x_bar=1.0, y_bar=0.0),  edge(x=0.0, y=2.0, x_bar=0.0, y_bar=0.0),
                 edge(x=3.0, y=0.0, x_bar=0.0),             edge(x=-2.0, y=3.0, x_bar=12.0, y_bar=nan)])
@@ -140,7 +141,8 @@ elementwise("arctan2(y, x)",   y="x / r / r", x="-y / r / r",           on=AWAY_
 elementwise("sinh(x)",         x="cosh(x)")
 elementwise("cosh(x)",         x="sinh(x)")
 elementwise("tanh(x)",         x="1.0 - out * out",                     at=[edge(x=inf, x_bar=0.0)])
-elementwise("arcsinh(x)",      x="1.0 / hypot(1.0, x)",                 at=[edge(x=1e200, x_bar=1e-200)])
+elementwise("arcsinh(x)",      x="1.0 / hypot(1.0, x)",                 at=[edge(x=1e200, x_bar=1e-200)],
+            of_complex={"x": "1.0 / sqrt(1.0 + x * x)"})
 elementwise("arccosh(x)",      x="1.0 / sqrt(x - 1.0) / sqrt(x + 1.0)", on=ABOVE_ONE,  at=[edge(x=1.0, x_bar=inf)])
 elementwise("arctanh(x)",      x="1.0 / ((1.0 - x) * (1.0 + x))",       on=INSIDE_ONE, at=[edge(x=1.0, x_bar=inf)])
 elementwise("degrees(x)",      x="180.0 / pi")
@@ -156,6 +158,14 @@ elementwise("lgamma(x)",       x="digamma(x)",                          on=BETWE
 elementwise("digamma(x)",      x="trigamma(x)",                         on=BETWEEN_POLES)
 elementwise("trigamma(x)",     x="polygamma(2, x)",                     on=BETWEEN_POLES)
 elementwise("polygamma(n, x)", x="polygamma(n + 1, x)",                 on={"n": ORDER, "x": BETWEEN_POLES})
+
+# -- complex numbers: a formula is the derivative of an analytic function; with `by_conjugate`, it is none -------------
+elementwise("complex128(x)", "complex64(x)", "real(x)",
+                               x="1.0",                                 on=PLANE)
+elementwise("imag(x)",         x="0.0",                                 on=PLANE,      of_complex={"x": "-1j"})
+elementwise("complex(x, y)",   x="1.0",                                 y="1j")
+elementwise("conjugate(x)",    x="1.0",                                 on=PLANE,      of_complex={"x": "0.0"},
+            by_conjugate={"x": "1.0"})
 
 # -- floating-point numbers as such ----------------------------------------------------------------------------------
 elementwise("float(x)", "float64(x)", "float32(x)", "nextafter(x, y)",

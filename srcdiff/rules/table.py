@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from srcdiff.ir.primitives import PRIMITIVES
 
@@ -59,7 +59,7 @@ class Domain:
 
     intervals: tuple[tuple[float, float], ...]
     kind: str = "real"
-    """`real`, `int` or `bool`. Only real arguments have derivatives."""
+    """`real`, `complex`, `int` or `bool`. Only real and complex arguments have derivatives."""
 
 
 REAL = Domain(((-3.0, 3.0),))
@@ -69,6 +69,7 @@ INSIDE_ONE = Domain(((-0.95, 0.95),))
 UNIT = Domain(((0.05, 0.95),))
 AWAY_FROM_ZERO = Domain(((-4.0, -0.5), (0.5, 4.0)))
 BETWEEN_POLES = Domain(((-1.8, -1.2), (-0.8, -0.2), (0.2, 4.0)))
+PLANE = Domain((), "complex")
 INTEGER = Domain(((0.0, 9.0),), "int")
 ORDER = Domain(((1.0, 5.0),), "int")
 UNITS = Domain(((0.0, 1.0),), "int")
@@ -97,6 +98,15 @@ class Rule:
     """The partials if the argument is a sum of squares: where that is zero, it is least, and its derivative is zero."""
     refused: frozenset[str] = frozenset()
     """The parameters that a derivative exists for, but no formula."""
+    of_complex: Mapping[str, ast.expr] = field(default_factory=dict)
+    """The partials with respect to complex arguments, where the formulas for real ones are of real numbers only."""
+    by_conjugate: Mapping[str, ast.expr] = field(default_factory=dict)
+    """The partials with respect to the conjugates of complex arguments, of functions that are not analytic."""
+
+    def partial(self, parameter: str, *, is_complex: bool) -> ast.expr:
+        """The partial with respect to an argument that is complex or not."""
+        found = self.of_complex.get(parameter) if is_complex else None
+        return self.partials[parameter] if found is None else found
 
 
 RULES: dict[str, Rule] = {}
@@ -123,6 +133,8 @@ def elementwise(
     at: Sequence[Edge] = (),
     at_least: Mapping[str, str] | None = None,
     refused: str = "",
+    of_complex: Mapping[str, str] | None = None,
+    by_conjugate: Mapping[str, str] | None = None,
     **partials: str,
 ) -> None:
     """One row: a primitive (or several of the same derivative), and a formula for each argument it depends on.
@@ -133,7 +145,7 @@ def elementwise(
     """
     for signature in signatures:
         try:
-            _add(_row(signature, let, on, at, partials, at_least or {}, refused))
+            _add(_row(signature, let, on, at, partials, at_least or {}, refused, of_complex or {}, by_conjugate or {}))
         except (RowError, SyntaxError) as problem:
             raise RowError(f"{signature}: {problem}") from None
 
@@ -155,6 +167,8 @@ def _row(
     partials: Mapping[str, str],
     at_least: Mapping[str, str],
     refused: str,
+    of_complex: Mapping[str, str],
+    by_conjugate: Mapping[str, str],
 ) -> Rule:
     name, parameters = _signature(signature)
     known = {*parameters, "out"}
@@ -167,12 +181,18 @@ def _row(
     formulas = {}
     for parameter, text in partials.items():
         _require(parameter in parameters, f"there is no argument `{parameter}`")
-        formulas[parameter] = ast.parse(text, mode="eval").body
+        formulas[parameter] = _parsed(text)
         _check(formulas[parameter], known)
     least = {parameter: ast.parse(text, mode="eval").body for parameter, text in at_least.items()}
     for parameter, formula in least.items():
         _require(parameter in formulas, f"there is no partial with respect to `{parameter}`")
         _check(formula, known)
+    complex_formulas = {parameter: _parsed(text) for parameter, text in of_complex.items()}
+    conjugate_formulas = {parameter: _parsed(text) for parameter, text in by_conjugate.items()}
+    for parameter, formula in (*complex_formulas.items(), *conjugate_formulas.items()):
+        _require(parameter in parameters, f"there is no argument `{parameter}`")
+        _check(formula, known)
+    _require(set(complex_formulas) <= set(formulas), "an argument that is complex may be real, too")
     read = {name for expression in (*formulas.values(), *dict(bindings).values()) for name in names_read(expression)}
     for bound, _ in bindings:
         _require(bound in read, f"nothing reads `{bound}`")
@@ -183,7 +203,27 @@ def _row(
     _require(set(on) <= set(parameters), "a domain is for an argument of this row")
     domain = {parameter: on.get(parameter, REAL) for parameter in parameters}
     _require({*refused.split()} <= {*parameters} - {*formulas}, "a refused argument is one without a formula")
-    return Rule(name, parameters, formulas, tuple(bindings), domain, tuple(at), least, frozenset(refused.split()))
+    return Rule(
+        name,
+        parameters,
+        formulas,
+        tuple(bindings),
+        domain,
+        tuple(at),
+        least,
+        frozenset(refused.split()),
+        complex_formulas,
+        conjugate_formulas,
+    )
+
+
+def _parsed(text: str) -> ast.expr:
+    """The formula; `-1j` is one constant."""
+    formula = ast.parse(text, mode="eval").body
+    match formula:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=complex() as number)):
+            return ast.Constant(complex(0.0, -number.imag))
+    return formula
 
 
 def _add(rule: Rule) -> None:
@@ -231,7 +271,7 @@ def _check(formula: ast.expr, known: set[str]) -> None:
     if isinstance(formula, ast.Name):
         _require(formula.id in known or formula.id in CONSTANTS, f"`{formula.id}` is not bound")
     elif isinstance(formula, ast.Constant):
-        _require(type(formula.value) in (int, float), f"`{formula.value!r}` is no number")
+        _require(type(formula.value) in (int, float, complex), f"`{formula.value!r}` is no number")
     else:
         primitive, arguments = application(formula)
         _require_primitive(primitive, len(arguments))

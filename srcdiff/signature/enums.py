@@ -12,7 +12,7 @@ from typing import Any
 _OF_OBJECTS = {n for n in vars(object) if n not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")}
 
 
-def plain_number(value: Any) -> bool | int | float | None:
+def plain_number(value: Any) -> complex | None:
     """A constant as a plain Python number; None if its class has an arithmetic of its own.
 
     >>> import signal
@@ -20,8 +20,8 @@ def plain_number(value: Any) -> bool | int | float | None:
     (2, 2.5)
     """
     kind = type(value)
-    if kind in (bool, int, float):
-        number: bool | int | float = value
+    if kind in (bool, int, float, complex):
+        number: complex = value
         return number
     of = int if isinstance(value, int) else float
     if any(own_operators(c, of) for c in kind.__mro__[: kind.__mro__.index(of)]):

@@ -178,8 +178,10 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
 
 def _kind_of(leaf: Any) -> type | np.dtype[Any] | None:
     """The kind of a parameter; None for what has no derivative. An integer number is a float, as for `grad`."""
-    if isinstance(leaf, np.ndarray):
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind != "c":
         return leaf.dtype if leaf.dtype.kind == "f" else None
+    if isinstance(leaf, complex | np.complexfloating | np.ndarray):
+        raise TypeError("a flat vector cannot hold complex numbers: pass their real and imaginary parts as arguments")
     if isinstance(leaf, bool | enum.Enum):
         return None
     if isinstance(leaf, np.floating):

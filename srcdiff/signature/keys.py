@@ -13,7 +13,7 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.naming_objects import array_of, instead_of
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
+from srcdiff.ir.types import BOOL, COMPLEX, COMPLEX64, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.descriptions import CONTIGUOUS, NUMPYS, Description
 from srcdiff.signature.enums import plain_number
 from srcdiff.signature.record_layouts import (
@@ -42,7 +42,7 @@ class Kept:
         return id(self.value)
 
 
-_NUMBERS = (bool, int, float, np.integer, np.floating)
+_NUMBERS = (bool, int, float, complex, np.integer, np.floating, np.complexfloating)
 _DTYPES: dict[int, np.dtype[Any]] = {np.dtype(t).num: np.dtype(t) for t in {*np.sctypeDict.values()}}
 
 
@@ -53,7 +53,7 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     length one, if there are any.
     """
     kind = type(value)
-    if kind is float or kind is bool:
+    if kind is float or kind is bool or kind is complex:
         return kind
     if kind is int:
         return ("large", value) if is_large(value) else kind
@@ -136,7 +136,7 @@ def _key_of_field(kind: type, dtype: np.dtype[Any], rank: int | None, ones: tupl
     base = dtype.base
     if base.names is not None:
         return "structured", np.ndarray if rank is None and axes is not None else kind, base, axes, ones
-    if not (is_supported_dtype(base) and base.isnative):
+    if not (is_supported_dtype(base) and base.isnative) or base.kind == "c":
         return "unusable", base
     return ("numpy", base.type) if axes is None else ("field", base, axes, ones)
 
@@ -200,13 +200,15 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
 
 
 _EMPTY = Description("items")
-_PYTHONS = {float: FLOAT, int: INT, bool: BOOL}
+_PYTHONS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
 _OF_NUMPY = {
     **{np.dtype(t).name: INT for t in {*np.sctypeDict.values()} if np.dtype(t).kind in "iu"},
     "bool": BOOL,
     "float16": FLOAT,
     "float32": Scalar("float32"),
     "float64": FLOAT,
+    "complex64": COMPLEX64,
+    "complex128": COMPLEX,
 }
 
 
@@ -220,15 +222,12 @@ def _element_of(kinds: frozenset[type]) -> Scalar:
     if kinds == {bool}:
         return BOOL
     element = np.result_type(*(kind(0) for kind in kinds))
-    return FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
+    return COMPLEX if element.kind == "c" else FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
 
 
 def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | None = None) -> DifferentiationError:
     """Refuse an argument of this type."""
-    if issubclass(kind, complex | np.complexfloating) or (dtype is not None and dtype.kind == "c"):
-        message = f"the argument `{name}` is complex, which is not supported"
-        help_ = "pass its real and imaginary parts: `.real`, `.imag`"
-    elif kind is np.ndarray:
+    if kind is np.ndarray:
         assert dtype is not None
         what, help_ = array_of(dtype)
         message = f"the argument `{name}` is {what}, which is not supported"

@@ -76,6 +76,7 @@ LEGAL: dict[str, list[str]] = {
         "t%10: float64[:] = view v%4[::n%1]",
     ],
     "Transpose": ["t%10: float64[:, :] = transpose array=a%3 axes=(1, 0)"],
+    "Part": ["z%10: complex128[:] = alloc shape=(n%1)\nt%11: float64[:] = part array=z%10 part=imag"],
     "Reshape": ["t%10: float64[:] = reshape array=a%3 shape=(n%1)", "t%10: float64[] = reshape array=a%3"],
     "Library": [
         "t%10: float64[:], t%11: float64 = library eigh(a%3, x%0)",
@@ -236,6 +237,13 @@ ILLEGAL: dict[str, list[tuple[str, str]]] = {
         ("t%10: float64[:, :] = view a%3[n%1]", "the view is float64[:, :], not float64[:]"),
         ("t%10: float64[:] = view v%4[x%0:]", "an index is float64, not int64"),
         ("t%10: float64[:] = view v%4[:, :]", "there are more indices than axes of float64[:]"),
+    ],
+    "Part": [
+        ("t%10: float64[:, :] = part array=a%3 part=real", "float64[:, :] has no part `real`"),
+        (
+            "z%10: complex64[:] = alloc shape=(n%1)\nt%11: float64[:] = part array=z%10 part=real",
+            "the part is float64[:], not float32[:]",
+        ),
     ],
     "Transpose": [
         ("t%10: float64[:, :] = transpose array=a%3 axes=(1, 1)", "(1, 1) is no permutation of the axes"),

@@ -32,7 +32,10 @@ from srcdiff.rules import CONSTANTS, RULES, Rule, application, scipy_functions, 
 Inputs = Mapping[str, Any]
 
 NAMES = sorted(RULES)
-DIFFERENTIABLE = [name for name in NAMES if RULES[name].partials]
+MAKES_COMPLEX = {name for name in NAMES if PRIMITIVES[name].result.startswith("complex")}
+REAL = [n for n in NAMES if n not in MAKES_COMPLEX and all(d.kind != "complex" for d in RULES[n].domain.values())]
+"""The rows of real numbers; what they and others say of complex ones is in test_complex_rules.py."""
+DIFFERENTIABLE = [name for name in REAL if RULES[name].partials]
 SAMPLES = 8
 ROUNDING = float(np.finfo(float).eps)
 LIBRARIES = {"np": np, "math": math, "builtins": builtins}
@@ -252,12 +255,12 @@ def test_every_primitive_has_a_row():
     assert sorted(PRIMITIVES) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_row_agrees_with_differences(name):
     assert [] == disagreements(RULES[name])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_differences_are_sharp(name):
     # A hundredth of the mutation below, which is what a test of this table has to see.
     dull = [one for point in slopes(name) for one in point.values() if one.tolerance > 1e-4 * (1 + abs(one.value))]
@@ -277,7 +280,7 @@ def mutations(rule: Rule) -> list[Rule]:
     return [dataclasses.replace(rule, partials=partials) for partials in mutants]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_mutated_row_fails(name):
     assert [] == [mutant.partials for mutant in mutations(RULES[name]) if not disagreements(mutant)]
 
@@ -319,7 +322,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.isclose(float(one), float(other), rtol=32 * ROUNDING, atol=ROUNDING, equal_nan=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_spelling_means_what_users_call(name):
     for full_name in PRIMITIVES[name].names:
         library, _, attribute = full_name.partition(".")
@@ -351,11 +354,11 @@ def everything() -> Any:
     It returns tuples of ten, since Numba takes no tuple display of more than thirty.
     """
     lines = ["def everything(real, whole, truth):"]
-    for k, name in enumerate(NAMES):
+    for k, name in enumerate(REAL):
         kinds = [domain.kind for domain in RULES[name].domain.values()]
         arguments = [f"{COLUMNS[kind]}[{k}, {j}]" for j, kind in enumerate(kinds)]
         lines.append(f"    result_{k} = {PRIMITIVES[name].spelling.format(*arguments)}")
-    results = [f"result_{k}" for k in range(len(NAMES))]
+    results = [f"result_{k}" for k in range(len(REAL))]
     tens = [f"({', '.join(results[k : k + 10])},)" for k in range(0, len(results), 10)]
     lines.append(f"    return {', '.join(tens)}")
     namespace = {
@@ -369,10 +372,10 @@ def everything() -> Any:
 
 
 def test_numba_computes_what_python_computes():
-    points = {name: (*samples(name), *edges(name)) for name in NAMES}
+    points = {name: (*samples(name), *edges(name)) for name in REAL}
     for iteration in range(max(len(some) for some in points.values())):
         now = {name: some[iteration % len(some)] for name, some in points.items()}
-        real, whole, truth = (np.ones((len(NAMES), 4), dtype) for dtype in (np.float64, np.int64, np.bool_))
+        real, whole, truth = (np.ones((len(REAL), 4), dtype) for dtype in (np.float64, np.int64, np.bool_))
         for k, (name, point) in enumerate(now.items()):
             for j, (value, domain) in enumerate(zip(point.values(), RULES[name].domain.values(), strict=True)):
                 {"real": real, "int": whole, "bool": truth}[domain.kind][k, j] = value
@@ -394,7 +397,7 @@ def test_results_have_the_types_that_the_table_says(dtype):
     inferred = typed_passes.type_inference_stage(
         cpu_target.typing_context, cpu_target.target_context, frontend, arguments, None
     )
-    for name, actual in zip(NAMES, [result for ten in inferred.return_type for result in ten], strict=True):
+    for name, actual in zip(REAL, [result for ten in inferred.return_type for result in ten], strict=True):
         assert (name, result_type(name, dtype)) == (name, types.unliteral(actual))
 
 

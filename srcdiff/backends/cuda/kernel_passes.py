@@ -22,7 +22,18 @@ from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Barrier, Block, CoordinateKind, Function, Operation, Program, Store, Value, walk
+from srcdiff.ir.nodes import (
+    Barrier,
+    Block,
+    CoordinateKind,
+    Function,
+    Operation,
+    Program,
+    Store,
+    Value,
+    complex_values,
+    walk,
+)
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
@@ -168,10 +179,18 @@ def lengths_function(
     return Function(f"{kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
 
 
+def refuse_complex(program: Program, span: Span | None) -> None:
+    """Complex numbers have no kernels yet."""
+    if complex_values(program):
+        message = "complex numbers cannot be computed on the GPU yet"
+        raise DifferentiationError([Problem("SD501", message, span, help='use `backend="numba"`')])
+
+
 def extract_kernels(state: Compilation) -> None:
     """Independent loops become kernels."""
     if state.callees:
         message = "a recursive function cannot run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
+    refuse_complex(Program(state.main, ()), state.span)
     made = to_kernels(state.main, state.independent)
     state.main, state.kernels = made.host, made.kernels

@@ -207,7 +207,30 @@ def _slogdet(lapack: _Lapack, tools: _Tools, a: Any) -> Any:
             logarithm += math.log(abs(entry))
         return sign, logarithm
 
-    return sign_and_logarithm
+    def sign_and_logarithm_of_complex(a: Any) -> Any:
+        n = a.shape[1]
+        if a.shape[0] != n:
+            raise np.linalg.LinAlgError(NOT_SQUARE)
+        sign, logarithm = one, 0.0
+        if n == 0:
+            return sign, logarithm
+        finite(a)
+        factors, pivots = by_columns(a, empty((n, n), dtype)), empty(n, integer)
+        status = getrf(kind, n, n, factors.ctypes, n, pivots.ctypes)
+        if status < 0:
+            raise ValueError(WRONG_ARGUMENT)
+        if status > 0:
+            return 0.0 * sign, -np.inf
+        for k in range(n):
+            size = abs(factors[k, k])
+            sign *= factors[k, k] / size
+            if pivots[k] != k + 1:
+                sign = -sign
+            logarithm += math.log(size)
+        return sign, logarithm
+
+    one = dtype.type(1)
+    return sign_and_logarithm_of_complex if dtype.kind == "c" else sign_and_logarithm
 
 
 def _det(lapack: _Lapack, tools: _Tools, a: Any) -> Any:

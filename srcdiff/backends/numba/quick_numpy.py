@@ -69,10 +69,16 @@ def _isfinite(typing_context: Any, x: Any) -> Any:
     from numba.core import types as kinds
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if isinstance(x, kinds.Complex):
+            number = context.make_complex(builder, x, value=args[0])
+            return builder.and_(is_finite(builder, number.real), is_finite(builder, number.imag))
         if not isinstance(x, kinds.Float):
             return context.get_constant(kinds.boolean, True)
-        infinity = args[0].type(float("inf")), args[0].type(float("-inf"))
-        below, above = (builder.fcmp_ordered(c, args[0], i) for c, i in zip("<>", infinity, strict=True))
+        return is_finite(builder, args[0])
+
+    def is_finite(builder: Any, number: Any) -> Any:
+        infinity = number.type(float("inf")), number.type(float("-inf"))
+        below, above = (builder.fcmp_ordered(c, number, i) for c, i in zip("<>", infinity, strict=True))
         return builder.and_(below, above)
 
     return kinds.boolean(x), generate
@@ -190,7 +196,7 @@ def svd(a: Any, full_matrices: Any) -> Any:
         left[k, k] = 1.0
     for k in range(columns):
         right[k, k] = 1.0
-    return left.T, np.zeros(0, a.dtype), right.T  # as LAPACK orders them: by columns
+    return left.T, np.zeros(0, a.real.dtype), right.T  # as LAPACK orders them: by columns
 
 
 def qr(a: Any) -> Any:

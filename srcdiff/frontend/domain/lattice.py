@@ -42,7 +42,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Zip,
 )
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
+from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
 from srcdiff.library.language import ComplexArray
 from srcdiff.signature.descriptions import NONE, Description
 from srcdiff.signature.record_layouts import RecordLayout
@@ -95,7 +95,7 @@ _PARTS: tuple[tuple[type[Parts], str], ...] = ((Tuple, "tuple"), (Items, "items"
 
 def is_computed(x: Abstract) -> bool:
     """Whether a part of a result is a value of the function's: numbers are, other constants are not."""
-    return not isinstance(x, Static) or isinstance(x.value, bool | int | float)
+    return not isinstance(x, Static) or isinstance(x.value, bool | int | float | complex)
 
 
 def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items | Element:
@@ -120,6 +120,8 @@ def scalar_of(d: Description) -> Scalar | None:
             return INT
         if type_ is float:
             return FLOAT
+        if type_ is complex:
+            return COMPLEX
     return None
 
 
@@ -308,7 +310,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
 
 
 def is_number(x: Abstract) -> bool:
-    return isinstance(x, Static) and isinstance(x.value, bool | int | float)
+    return isinstance(x, Static) and isinstance(x.value, bool | int | float | complex)
 
 
 def is_owned(d: Description) -> bool:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Apply, Copy, Dim, Index, Item, NewAxis, Operation, Reshape, Slice, Transpose, Value
-from srcdiff.ir.types import INT, Array, Scalar
+from srcdiff.ir.nodes import Apply, Copy, Dim, Index, Item, NewAxis, Operation, Part, Reshape, Slice, Transpose, Value
+from srcdiff.ir.types import INT, Array, Scalar, real_of
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
@@ -475,6 +475,15 @@ class Shapes(Builder):
         self.bases[out] = (array, None)
         self.sizes[out] = tuple(self.size_key(s) for s in shape)
         self.contiguous.add(out)
+        return self.register(out)
+
+    def part(self, array: Value, part: str) -> Value:
+        """The real or imaginary parts of an array."""
+        out = Value(Array(real_of(Scalar(array.array.dtype)).dtype, array.array.rank), array.name)
+        self.add(Part(out, array, part, span=self.span))
+        self.bases[out] = (array, ("part", part))
+        self.strided |= self.origins_of(array)
+        self.sizes[out] = self.keys(array)
         return self.register(out)
 
     def item_key(self, item: Item) -> Any:

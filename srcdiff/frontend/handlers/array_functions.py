@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Structured, Tuple
-from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
@@ -23,7 +22,6 @@ from srcdiff.frontend.interpreter.array_conversion import (
     the_array,
 )
 from srcdiff.frontend.interpreter.broadcasting import axis_step, mapped_place, raise_with, require_fit, require_shape
-from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import as_array, call_named
 from srcdiff.frontend.interpreter.index_arrays import choose_elements, positions_of
 from srcdiff.frontend.interpreter.indexing import view_of_element
@@ -43,7 +41,7 @@ from srcdiff.frontend.interpreter.record_fields import is_record, parted
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, INT, Array, is_float
+from srcdiff.ir.types import FLOAT, INT, Array, is_inexact, widest
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:
@@ -366,7 +364,9 @@ def array_item(reader: Reader, node: ast.AST, array: Value, *where: Abstract) ->
         reader.raise_if(several, ValueError, "can only convert an array of size 1 to a Python scalar")
         where = tuple(Static(0) for _ in range(array.array.rank))
     value = reader.load(array, tuple(as_integer(reader, w, node) for w in where))
-    return reader.cast(value, FLOAT) if is_float(value.type) else unheld(reader, value)  # it is Python's now
+    return (
+        reader.cast(value, widest(value.type)) if is_inexact(value.type) else unheld(reader, value)
+    )  # it is Python's now
 
 
 @method("array", "tolist")
@@ -375,20 +375,6 @@ def array_tolist(reader: Reader, node: ast.AST, array: Value) -> Abstract:
         message = "`tolist` of an array with several axes is not supported"
         reader.refuse("SD102", node, message, help_="loop over the rows: `for row in a`")
     return call_list(reader, node, array)
-
-
-@handles(np.real, lazy=True)
-def call_real(reader: Reader, node: ast.AST, val: Abstract) -> Abstract:
-    """Of real numbers it is the array itself."""
-    if is_complex(val):
-        return val.items[0]
-    if is_array(val):
-        return val
-    return (
-        as_array(reader, val, node)
-        if isinstance(val, List | Tuple)
-        else call_primitive(reader, "positive", [val], {}, node)
-    )
 
 
 @handles(np.ndenumerate)

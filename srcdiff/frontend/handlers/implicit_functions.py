@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import (
     values_around,
     walk,
 )
-from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.types import FLOAT, Array, is_float, is_inexact
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import composed, language
 
@@ -185,7 +185,7 @@ class Blocks:
         operations = [o for o in walk(block) if not isinstance(o, Dim)]
         yielded = {v for o in operations for inner in o.blocks() for v in inner.yields}
         read = {v for o in operations for v in o.uses()}.union(block.yields, yielded)
-        return [v for v in self.around(block) if is_float(v.type) and v in read and v not in known]
+        return [v for v in self.around(block) if is_inexact(v.type) and v in read and v not in known]
 
     def derivative(
         self, body: Block, values: Sequence[Value], mode: str, tangents: Sequence[Value] = ()

@@ -47,7 +47,7 @@ from srcdiff.frontend.interpreter.number_kinds import as_element
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array
 from srcdiff.frontend.interpreter.tables import handles
 from srcdiff.ir.nodes import Index, Item, Slice, Value
-from srcdiff.ir.types import INT, Array, Scalar
+from srcdiff.ir.types import Array, Scalar, scalar_of
 from srcdiff.library import language
 
 _WHOLE = Slice(None, None, None)
@@ -67,7 +67,7 @@ _OPERATORS: dict[Any, type[ast.operator]] = {
 
 
 def _element(dtype: str) -> Scalar:
-    return Scalar(dtype) if dtype in ("float64", "float32", "bool") else INT
+    return scalar_of(dtype)
 
 
 @handles(language.array_like, lazy=True)

@@ -51,11 +51,20 @@ from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 
-_NUMBERS: dict[str, type] = {"float64": float, "float32": float, "int64": int, "bool": bool}
+_NUMBERS: dict[str, type] = {
+    "float64": float,
+    "float32": float,
+    "complex128": complex,
+    "complex64": complex,
+    "int64": int,
+    "bool": bool,
+}
 
 _NUMPYS: dict[str, tuple[type, ...]] = {
     "float64": (np.float64,),
     "float32": (np.float32,),
+    "complex128": (np.complex128,),
+    "complex64": (np.complex64,),
     "int64": (np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8),
     "bool": (np.bool_,),
 }
@@ -114,12 +123,12 @@ def classes_of_number(reader: Reader, x: Value) -> tuple[type, ...]:
         return (int, float, *_NUMPYS["int64"], np.float64)
     if x in reader.boxes:
         return (np.ndarray, *_NUMPYS[dtype])
-    if dtype == "float32" and reader.frame.library:
-        return (np.float32,)
+    if dtype in ("float32", "complex64") and reader.frame.library:
+        return _NUMPYS[dtype]
     if is_pythons(reader, x):
         reader.assumes_pythons = True
         return (_NUMBERS[dtype],)
-    is_numpys = dtype == "float32" or x in reader.held
+    is_numpys = dtype in ("float32", "complex64") or x in reader.held
     return _NUMPYS[dtype] if is_numpys else (_NUMBERS[dtype], *_NUMPYS[dtype])
 
 
@@ -191,7 +200,7 @@ def call_type_of(
     reader: Reader, kind: TypeOf, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """`type(scale)(1)`: Python and NumPy convert numbers alike."""
-    for number in (bool, int, float):
+    for number in (bool, int, float, complex):
         if all(issubclass(k, (number, *_NUMPYS[np.dtype(number).name])) for k in kind.options) and len(args) == 1:
             found = call_value(reader, Static(number), args, node)
             return numpys_own(reader, as_value(reader, found))
@@ -215,7 +224,7 @@ def is_there(reader: Reader, x: Abstract, name: str, node: ast.AST) -> bool:
     """Whether something has an attribute."""
     if is_instance(x):
         return is_in_instance(reader, x, name, node)
-    if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
+    if isinstance(x, Static) and not isinstance(x.value, bool | int | float | complex):
         refuse_computed(reader, type(x.value), name, node)
         found = has_attribute(x.value, name)
         reader.guard(Summary(has_attribute, Constant(x.value), (name,)), found)

@@ -70,7 +70,7 @@ from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import derivative_types
 from srcdiff.ir.nodes import Block, Derivative, Function, Program, Value, values_around
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, is_inexact
 from srcdiff.library import language
 from srcdiff.signature.trees import NODES
 
@@ -417,7 +417,7 @@ def like_argument(
     if isinstance(inner, Group) and isinstance(x, Group):
         items = [like_argument(reader, a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True)]
         return with_lists(reader, inner.remade(items))
-    if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_float(inner.type)):
+    if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_inexact(inner.type)):
         return Static(None)  # it holds no floats
     if isinstance(inner, List):
         stored = lists[inner]

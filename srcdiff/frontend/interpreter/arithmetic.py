@@ -31,7 +31,7 @@ from srcdiff.frontend.interpreter.numbers import as_number, as_numbers, is_array
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import OPERATIONS, UNARY, expression
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, is_float
+from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, is_complex, is_inexact
 from srcdiff.signature.structures import own_methods
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -94,9 +94,6 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
         except TypeError as error:
             reader.refuse("SD203", node, str(error))
         else:
-            if isinstance(result, complex):
-                message = "the result of this operation is complex, which is not supported"
-                reader.refuse("SD201", node, message, help_="use two floats, for the real and the imaginary part")
             return Static(result, left.numpys or right.numpys)
     for group in (left, right):
         if isinstance(group, Tuple) and group.kind is not None:
@@ -158,10 +155,12 @@ def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node:
             if exponent is None and base & (base - 1):  # powers of two are exact
                 reader.powers.add(power)
             return power
+    if primitive == "power" and is_complex(b.type):
+        a = reader.cast(a, COMPLEX)  # its logarithm is complex
     if op in (ast.FloorDiv, ast.Mod):
         require_exact(reader, a)
         require_exact(reader, b)
-    if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
+    if (bitwise or op in (ast.LShift, ast.RShift)) and (is_inexact(a.type) or is_inexact(b.type)):
         reader.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
     result = reader.apply(primitive, a, b)
     if op in (ast.Add, ast.Sub, ast.Mult) and reader.powers & {a, b} and all(is_whole(reader, v) for v in (a, b)):
@@ -171,7 +170,7 @@ def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node:
 
 def power_of_elements(reader: Reader, base: Value, exponent: Value, node: ast.AST) -> Abstract:
     """A power in an array: NumPy has no negative powers of integers there."""
-    if is_float(base.type) or is_float(exponent.type):
+    if is_inexact(base.type) or is_inexact(exponent.type):
         return arithmetic(reader, ast.Pow, base, exponent, node)
     base, exponent = as_plain_number(reader, base), as_plain_number(reader, exponent)
     known = reader.constants.get(exponent)
@@ -204,7 +203,7 @@ def signed(reader: Reader, primitive: str, value: Value, dtype: str, node: ast.A
     if primitive == "invert" and dtype == "bool":
         return reader.apply("logical_not", value)
     value = as_plain_number(reader, value)
-    if primitive == "invert" and is_float(value.type):
+    if primitive == "invert" and is_inexact(value.type):
         reader.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
     return reader.apply(primitive, value)
 
@@ -219,7 +218,7 @@ def before_division(reader: Reader, divisor: Value) -> None:
     if told is None or told.error_model != "python" or reader.error_model or reader.frame.library:
         return
     if reader.constants.get(divisor, 0) == 0:
-        zero = reader.const(0.0 if is_float(divisor.type) else 0, divisor.scalar)
+        zero = reader.const(0.0 if is_inexact(divisor.type) else 0, divisor.scalar)
         reader.raise_if(reader.apply("equal", divisor, zero), ZeroDivisionError, "division by zero")
 
 

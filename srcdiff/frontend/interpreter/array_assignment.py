@@ -24,9 +24,9 @@ from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, computed_once, pro
 from srcdiff.frontend.interpreter.materialization import Places, forced, nest_loops, settle
 from srcdiff.frontend.interpreter.number_kinds import wrapped
 from srcdiff.frontend.interpreter.numbers import as_number
-from srcdiff.frontend.interpreter.representation import write_element
+from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, is_float
+from srcdiff.ir.types import is_inexact
 
 
 def ufunc_of(op: type[ast.operator]) -> np.ufunc:
@@ -140,8 +140,8 @@ def note_overlap(reader: Reader, source: Lazy, target: Value, node: ast.AST, *, 
 
 def write_part(reader: Reader, target: Value, places: Places, value: Value, node: ast.AST, op: Update | None) -> None:
     """Assign an element, or add to it, or whatever the operator is."""
-    if op in (ast.Add, ast.Sub) and is_float(target.type):
-        amount = value if is_float(value.type) else reader.cast(value, FLOAT)
+    if op in (ast.Add, ast.Sub) and is_inexact(target.type):
+        amount = as_stored(reader, target, value)
         write_element(reader, target, places, amount if op is ast.Add else reader.apply("negative", amount), adds=True)
         return
     if op is not None:

@@ -39,7 +39,7 @@ from srcdiff.frontend.interpreter.structured_arrays import records_copy, write_r
 from srcdiff.frontend.interpreter.tables import handles
 from srcdiff.frontend.source.numba_options import numba_type
 from srcdiff.ir.nodes import Block, Index, Loop, NewAxis, Slice, Value
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_supported_dtype
+from srcdiff.ir.types import INT, KEPT, Array, Stack, is_inexact, is_supported_dtype, scalar_of, widest
 
 _LONG = ("int64", "uint32")
 
@@ -58,7 +58,7 @@ def dtype_of(reader: Reader, dtype: Abstract, node: ast.AST) -> str:
             reader.refuse("SD203", node, f"`{dtype.value}` is not a dtype")
         if is_supported_dtype(found):
             return str(found.name)
-    held = "float32, float64, booleans, or integers that fit into int64"
+    held = "float32, float64, complex64, complex128, booleans, or integers that fit into int64"
     reader.refuse("SD201", node, f"an array must hold {held}")
 
 
@@ -86,7 +86,7 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
         reader.refuse("SD203", node, "the rows have different lengths")
     if isinstance(dtype, Static) and dtype.value is None:
         kinds = {v.scalar.dtype for v in values}
-        dtype = Static("float64" if len(kinds) != 1 else kinds.pop())
+        dtype = Static(np.result_type(*kinds, "float64").name if len(kinds) != 1 else kinds.pop())
     shape = Tuple(tuple(Static(e) for e in extents))
     array = new_array(reader, node, shape, None, dtype)
     assert isinstance(array, Value)
@@ -185,8 +185,8 @@ def new_array(
         return array
     if fill is not None:
         number = as_number(reader, fill, node)
-        element = Scalar(name) if name in ("float64", "float32", "bool") else INT
-        value = reader.cast(number, element if name != "float32" else FLOAT)
+        element = scalar_of(name)
+        value = reader.cast(number, widest(element) if is_inexact(element) else element)
     return reader.alloc(name, sizes, value, like=like)
 
 
@@ -233,7 +233,7 @@ def call_astype(reader: Reader, node: ast.AST, a: Abstract, dtype: Abstract, cop
     source = as_lazy(reader, a, node)
     if source.dtype == name and copy == Static(False):
         return a
-    wide = name in ("float64", "float32", "int64", "bool")
+    wide = name in (*KEPT, "int64")
 
     def at(places: Places) -> Value:
         value = source.at(places)

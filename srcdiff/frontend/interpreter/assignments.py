@@ -20,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.array_assignment import assign_array
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
@@ -50,7 +51,7 @@ from srcdiff.frontend.interpreter.statements import note_name
 from srcdiff.frontend.interpreter.structured_arrays import assign_records, write_field
 from srcdiff.frontend.interpreter.tables import expression, statement
 from srcdiff.ir.nodes import Index, Item, Value
-from srcdiff.ir.types import Array, Stack
+from srcdiff.ir.types import Array, Stack, is_complex
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -119,6 +120,9 @@ def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> 
     owner = needed(reader, evaluate(reader, target.value), target)
     if isinstance(owner, Structured | Element):
         write_field(reader, owner, target.attr, value, target)
+        return
+    if target.attr in ("real", "imag") and isinstance(owner, Value) and is_complex(owner.type):
+        assign_array(reader, reader.part(owner, target.attr), value, target)
         return
     if not is_instance(owner):
         reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)

@@ -34,16 +34,17 @@ from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
 from srcdiff.frontend.interpreter.instances import read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.lazy_arrays import lengths_of
-from srcdiff.frontend.interpreter.materialization import forced
-from srcdiff.frontend.interpreter.number_kinds import numpys_own
+from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, lengths_of
+from srcdiff.frontend.interpreter.materialization import forced, new_lazy
+from srcdiff.frontend.interpreter.number_kinds import as_plain_number, is_pythons, numpys_own, pythons_own
 from srcdiff.frontend.interpreter.outside import class_attribute, lift, look_up
 from srcdiff.frontend.interpreter.presence import key_of, present
 from srcdiff.frontend.interpreter.record_fields import attribute_of_records
+from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Scalar
+from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
 from srcdiff.signature.structures import Layout, attributes_of, is_plain_class
 
@@ -114,6 +115,10 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return attribute_of_class(reader, owner, node.attr, node)
         case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
             return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)
+        case Static(value=bool() | int() | float() | complex()) if node.attr in ("real", "imag"):
+            return Static(getattr(base.value, node.attr))
+        case Static() if type(base.value) in (complex, float, int) and node.attr == "conjugate":
+            return Method(as_value(reader, base), node.attr)
         case Static() if not isinstance(base.value, str):
             reader.refuse(
                 "SD203",
@@ -135,7 +140,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
         case Value(type=Array()):
             return array_attribute(reader, base, node)
         case Value(type=Scalar()):
-            return number_attribute(base, node)
+            return number_attribute(reader, base, node)
     return Method(base, node.attr)
 
 
@@ -151,17 +156,43 @@ def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> 
     return lift(reader, value, place, node.attr, (), node, "fixed")
 
 
-def number_attribute(number: Value, node: ast.Attribute) -> Abstract:
+def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abstract:
     """NumPy's numbers have what arrays have."""
+    if node.attr in ("real", "imag"):
+        return part_of_number(reader, node.attr, number)
     found: dict[str, Abstract] = {
         "shape": Tuple(()),
         "ndim": Static(0),
         "size": Static(1),
         "dtype": Static(np.dtype(number.scalar.dtype)),
         "T": number,
-        "real": number,
     }
     return found.get(node.attr, Method(number, node.attr))
+
+
+def part_of_number(reader: Reader, part: str, number: Value) -> Value:
+    """The real or imaginary part: Python's of Python's number."""
+    found = reader.apply(part, as_plain_number(reader, number))
+    return pythons_own(reader, found) if is_pythons(reader, number) else found
+
+
+def part_of_array(reader: Reader, part: str, array: Value | Lazy, node: ast.AST) -> Abstract:
+    """The real or imaginary parts of an array: a view of them."""
+    dtype = array.dtype if isinstance(array, Lazy) else array.array.dtype
+    if dtype.startswith("complex"):
+        found = forced(reader, array)
+        assert isinstance(found, Value)
+        return reader.part(found, part)
+    if part == "real":
+        return array
+    zeros = new_lazy(reader, dtype, as_lazy(reader, array, node).sizes, lambda _: zero_element(reader, dtype), [])
+    return forced(reader, zeros)
+
+
+def zero_element(reader: Reader, dtype: str) -> Value:
+    """The zero among the elements of an array."""
+    element = scalar_of(dtype)
+    return reader.const(zero_of(element) if is_inexact(element) else False if element == BOOL else 0, element)
 
 
 def attribute_of_class(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
@@ -187,8 +218,8 @@ def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) ->
         case "mT" if array.array.rank > 1:
             rank = array.array.rank
             return reader.transposed(array, (*range(rank - 2), rank - 1, rank - 2))
-        case "real":
-            return array
+        case "real" | "imag":
+            return part_of_array(reader, node.attr, array, node)
         case "flat":
             return call_value(reader, Own(np.ravel), [array], node)
         case "itemsize":

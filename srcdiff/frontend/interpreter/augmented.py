@@ -27,11 +27,11 @@ from srcdiff.frontend.interpreter.lists import list_extend
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
 from srcdiff.frontend.interpreter.presence import needed
-from srcdiff.frontend.interpreter.representation import write_element
+from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.frontend.interpreter.structured_arrays import assign_records
 from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
-from srcdiff.ir.types import BOOL, FLOAT, Array, Scalar, is_float
+from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact
 from srcdiff.signature.trees import NODES
 
 
@@ -134,11 +134,11 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if place is None:
         augment_part(reader, node, base, items)
         return
-    if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
+    if isinstance(node.op, ast.Add | ast.Sub) and is_inexact(base.type):
         mark = reader.mark()
         amount = as_number(reader, evaluate(reader, node.value), node)
         if not any(o.blocks() or not o.defines() for o in reader.operations[mark.operations :]):
-            amount = amount if is_float(amount.type) else reader.cast(amount, FLOAT)
+            amount = as_stored(reader, base, amount)
             if isinstance(node.op, ast.Sub):
                 amount = reader.apply("negative", amount)
             write_element(reader, base, place, amount, adds=True)

@@ -23,6 +23,8 @@ from srcdiff.frontend.domain.abstract_values import (
     Closure,
     Drawn,
     Element,
+    Items,
+    Lazy,
     List,
     Method,
     Object,
@@ -52,6 +54,7 @@ from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywo
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
 from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural
+from srcdiff.frontend.interpreter.list_storage import contents_of_list
 from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
 from srcdiff.frontend.interpreter.number_kinds import as_element
@@ -74,11 +77,12 @@ from srcdiff.frontend.source.capture import capture, plain_function
 from srcdiff.frontend.source.guards import Attribute, Constant
 from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
+from srcdiff.ir.types import Array, Scalar, is_inexact, widest
+from srcdiff.ir.types import is_complex as is_complex_number
 from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
-from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, UFUNC_METHODS
+from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
 from srcdiff.signature.trees import NODES
 
@@ -272,6 +276,29 @@ def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> N
         )
 
 
+def holds_complex(reader: Reader, x: Abstract) -> bool:
+    """Whether there are complex numbers in it."""
+    match x:
+        case Lazy():
+            return x.dtype.startswith("complex")
+        case Value():
+            return is_complex_number(x.type)
+        case Static():
+            return isinstance(x.value, complex)
+        case List():
+            contents = contents_of_list(reader, x)
+            parts = getattr(contents, "items" if isinstance(contents, Items) else "arrays")
+            return any(holds_complex(reader, part) for part in parts)
+        case Tuple() | Record():
+            return any(holds_complex(reader, part) for part in x.items)
+    return False
+
+
+def holds_reals(reader: Reader, x: Abstract) -> bool:
+    """Whether it is an array of real numbers."""
+    return is_array(x) and not (is_complex_number(x.type) if isinstance(x, Value) else holds_complex(reader, x))
+
+
 def _prepared(
     reader: Reader, row: Row, target: Any, args: list[Abstract], keywords: dict[str, Abstract]
 ) -> tuple[list[Abstract], dict[str, Abstract]]:
@@ -418,6 +445,10 @@ def call_library(
     reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A function of the library, which stands for one of NumPy or SciPy."""
+    if library not in TAKES_COMPLEX and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
+        name = getattr(library, "__name__", "this function")
+        message = f"`{name}` of complex numbers is not supported"
+        reader.refuse("SD303", node, message, help_="pass their real and imaginary parts: `.real`, `.imag`")
     args = [*(Static(DERIVATIVES[name]) for name in getattr(library, "__srcdiff_takes__", ())), *args]
     if "out" in keywords or writes_parameters(library):
         args = [forced(reader, a) for a in args]
@@ -433,7 +464,7 @@ def _standard(
     if not keywords and all(isinstance(a, Static) for a in args):
         with contextlib.suppress(TypeError, ValueError, ArithmeticError):
             result = target(*(a.value for a in args if isinstance(a, Static)))
-            if isinstance(result, bool | int | float):
+            if isinstance(result, bool | int | float | complex):
                 return Static(result)
     return call_plain(reader, STANDARD[target], args, keywords, node)
 
@@ -473,6 +504,8 @@ def _not_inside(
 def _declared_rule(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
+    if not getattr(target, "takes_complex", True) and any(holds_complex(reader, a) for a in args):
+        reader.refuse("SD303", node, "this function of complex numbers has no derivative rule")
     return call_custom(reader, target.__srcdiff_rule__, args, keywords, node)
 
 
@@ -490,7 +523,7 @@ def call_method(
             message = f"the rule for `{owner.value.__name__}` does not cover its method `{method.name}`"
             reader.refuse("SD304", node, message, help_="write a loop that calls the function")
         return call_with(reader, Own(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
-    if method.name in ("conj", "conjugate") and is_array(owner) and not args and not keywords:
+    if method.name in ("conj", "conjugate") and holds_reals(reader, owner) and not args and not keywords:
         return forced(reader, owner)  # of real numbers it is the array itself; `np.conj` makes a new one
     if is_array(owner) and hasattr(np.ndarray, method.name):
         declared = rule_declared_for(reader, Static(getattr(np.ndarray, method.name)))
@@ -518,7 +551,9 @@ def call_method(
     elif isinstance(owner, Static) and isinstance(owner.value, str):
         kind = "text"
     elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
-        return reader.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
+        return (
+            reader.cast(owner, widest(owner.type)) if is_inexact(owner.type) else owner
+        )  # it was NumPy's, and is Python's now
     else:
         reader.refuse("SD203", node, f"the method `{method.name}` of {in_words(reader, owner)} is not supported")
     function = METHODS.get((kind, method.name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import functools
 from typing import Any
 
@@ -13,6 +14,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, power_of_elements, signed
 from srcdiff.frontend.interpreter.array_assignment import assign_array, note_overlap, reads_before_writing, require_cast
 from srcdiff.frontend.interpreter.array_conversion import dtype_of
+from srcdiff.frontend.interpreter.complex_functions import of_complex
 from srcdiff.frontend.interpreter.foreseen import after_math, before_math
 from srcdiff.frontend.interpreter.index_arrays import choose_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -31,7 +33,7 @@ from srcdiff.frontend.interpreter.number_kinds import (
 from srcdiff.frontend.interpreter.numbers import as_number, is_array, of_large, truth_of
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, is_complex, is_inexact
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of as many numbers as are given: what they are of one of them, and of none."""
@@ -79,7 +81,14 @@ def call_primitive(
     if isinstance(target, np.ufunc):
         require_long(reader, primitive, values, node)
     if row.result == "float":
-        values = [reader.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
+        values = [reader.cast(v, FLOAT) if not is_inexact(v.type) else v for v in values]
+    if any(is_complex(v.type) for v in values):
+        if getattr(target, "__module__", "") == "math":
+            help_ = f"use `cmath.{target.__name__}`" if hasattr(cmath, target.__name__) else ""
+            reader.refuse("SD203", node, f"`math.{target.__name__}` takes no complex numbers", help_=help_)
+        found = of_complex(reader, primitive, values)
+        if found is not None:
+            return whose(reader, target, args, found)
     if reader.context.handlers:
         before_math(reader, primitive, target, values)
     if primitive in ("int", "float", "bool"):

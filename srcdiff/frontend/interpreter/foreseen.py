@@ -15,7 +15,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.list_storage import is_below
 from srcdiff.frontend.interpreter.number_kinds import is_numpys, is_pythons
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 
 Test = Callable[[Reader, Sequence[Value]], Value]
 
@@ -126,7 +126,7 @@ def before_math(reader: Reader, primitive: str, target: Any, values: Sequence[Va
     if not reader.context.handlers or reader.frame.told is not None:
         return
     module = getattr(target, "__module__", "")
-    if primitive == "int" and module in ("math", "builtins") and is_float(values[0].type):
+    if primitive == "int" and module in ("math", "builtins") and is_inexact(values[0].type):
         before_rounding(reader, values[0])
     for test, kind, text in _OF_MATH.get(primitive, ()) if module == "math" else ():
         if foresees(reader, kind):
@@ -144,14 +144,14 @@ def require_finite(reader: Reader, values: Sequence[Value], result: Value, text:
     if reader.frame.told is None and foresees(reader, OverflowError):
         overflows = reader.apply("isinf", result)
         for value in values:
-            if is_float(value.type):
+            if is_inexact(value.type):
                 overflows = reader.apply("logical_and", overflows, reader.apply("isfinite", value))
         reader.raise_if(overflows, OverflowError, text)
 
 
 def before_rounding(reader: Reader, x: Value) -> None:
     """Raise where a float is no number that Python can make an integer of."""
-    if reader.frame.told is None and is_float(x.type):
+    if reader.frame.told is None and is_inexact(x.type):
         if foresees(reader, ValueError):
             reader.raise_if(reader.apply("isnan", x), ValueError, "cannot convert float NaN to integer")
         if foresees(reader, OverflowError):
@@ -183,7 +183,7 @@ def after_operator(
 ) -> None:
     """Raise where a power of floats of Python's overflows."""
     of_python = is_pythons(reader, left) and is_pythons(reader, right)
-    if op is ast.Pow and of_python and any(is_float(v.type) for v in values):
+    if op is ast.Pow and of_python and any(is_inexact(v.type) for v in values):
         require_finite(reader, values, result, "Numerical result out of range")
 
 
@@ -203,7 +203,7 @@ def divides_as_python(reader: Reader, left: Abstract, right: Abstract, node: ast
 
 
 def _zero(reader: Reader, x: Value) -> Value:
-    return reader.const(0.0 if is_float(x.type) else 0, x.scalar)
+    return reader.const(0.0 if is_inexact(x.type) else 0, x.scalar)
 
 
 def _is_zero(reader: Reader, x: Value) -> Value:

@@ -24,8 +24,11 @@ from srcdiff.frontend.interpreter.materialization import Places, forced, new_laz
 from srcdiff.frontend.interpreter.number_kinds import as_element, require_wide, wrapped
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.ir.nodes import Index, Item, Slice, Value
-from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, is_float
+from srcdiff.ir.types import COMPLEX, COMPLEX64, FLOAT, FLOAT32, INT, Array, is_inexact
 from srcdiff.signature.own_arrays import speaks_array
+
+_SINGLE = {FLOAT: FLOAT32, COMPLEX: COMPLEX64}
+"""Numbers in an operation whose result has single precision."""
 
 
 def as_lazy(reader: Reader, x: Abstract, node: ast.AST) -> Lazy:
@@ -98,14 +101,14 @@ def elementwise(
     lazies = [as_lazy(reader, x, node) for x in operands]
     sizes, places, straight = broadcast_sizes(reader, lazies, node)
     lazies = [computed_once(reader, lazy, sizes, node) for lazy in lazies]
-    single = dtype == "float32"
+    single = dtype in ("float32", "complex64")
     if dtype == "bool" and len(lazies) == 2 and "float32" in (lazies[0].dtype, lazies[1].dtype):  # compared in one
         single = promoted_dtype(reader, np.add, operands, node) == "float32"
 
     def at(where: Places) -> Value:
         values = [lazy.at(place(where)) for lazy, place in zip(lazies, places, strict=True)]
         if single:
-            values = [reader.cast(v, FLOAT32) if v.type == FLOAT else v for v in values]
+            values = [reader.cast(v, _SINGLE.get(v.scalar, v.scalar)) for v in values]
         return wrapped(reader, as_element(reader, as_number(reader, combine(values), node), dtype), dtype)
 
     if not sizes:
@@ -139,8 +142,10 @@ def lengths_of(reader: Reader, array: Value | Lazy) -> tuple[Abstract, ...]:
 
 def holds_floats(reader: Reader, x: Abstract) -> bool:
     if isinstance(x, Lazy):
-        return x.dtype.startswith("float")
-    return is_float(x.type) if isinstance(x, Value) else isinstance(x, Static) and isinstance(x.value, float)
+        return x.dtype.startswith(("float", "complex"))
+    return (
+        is_inexact(x.type) if isinstance(x, Value) else isinstance(x, Static) and isinstance(x.value, float | complex)
+    )
 
 
 def is_data(reader: Reader, lazy: Lazy) -> bool:
@@ -156,7 +161,7 @@ def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
         message = f"{named(x.value)} is used where a number or an array is needed"
         reader.refuse("SD203", node, message, help_=instead_of(type(x.value)))
     if isinstance(x, Static):
-        return type(x.value)(1) if isinstance(x.value, bool | int | float) else x.value
+        return type(x.value)(1) if isinstance(x.value, bool | int | float | complex) else x.value
     if isinstance(x, Lazy):
         return np.ones((0,) * x.rank, x.dtype) if x.rank else np.dtype(x.dtype).type(1)
     if isinstance(x, List | Tuple):
@@ -165,7 +170,7 @@ def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
         return np.ones((0,) * x.type.rank, x.type.dtype)
     value = as_number(reader, x, node)
     # Integers at run time are mostly Python's, which take the type of what they meet.
-    return {INT: 1, BOOL: np.bool_(True), FLOAT: np.float64(1.0), FLOAT32: np.float32(1.0)}[value.scalar]
+    return 1 if value.type == INT else np.dtype(value.scalar.dtype).type(1)
 
 
 def promoted_dtype(reader: Reader, function: Callable[..., Any], operands: Sequence[Abstract], node: ast.AST) -> str:

@@ -20,7 +20,7 @@ from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, axis_size, known_e
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.ir.nodes import Library, Value
-from srcdiff.ir.types import Array, Scalar, is_supported_dtype
+from srcdiff.ir.types import Array, Scalar, is_complex, is_supported_dtype, real_of
 from srcdiff.library import linear_algebra
 from srcdiff.library.blas_lapack import LibraryCall, log_determinant, opaque
 
@@ -48,10 +48,18 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
             require_equal(reader, known, size, lambda: misfit(reader, arrays, node))
     if reader.context.handlers and reader.catching(np.linalg.LinAlgError) is not None:
         foresee_failure(reader, call, arrays, node)
-    single = all(a.type in (Scalar("float32"), Array("float32", _rank(a))) for a in arrays)
+    of_complex = any(is_complex(a.type) for a in arrays)
+    if of_complex and not call.takes_complex:
+        message = f"`{call.name}` of complex matrices is not supported"
+        reader.refuse("SD303", node, message, help_="use a real matrix of twice the size: `[[Re, -Im], [Im, Re]]`")
+    dtypes = {a.type.dtype for a in arrays if isinstance(a.type, Array | Scalar)}
+    single = dtypes <= {"float32", "complex64"}
     outs: list[Value] = []
     for k, letters in enumerate(given.split(",")):
-        dtype = (call.dtypes[k] if call.dtypes else "") or ("float32" if single else "float64")
+        dtype = call.dtypes[k] if call.dtypes else ""
+        if dtype in ("", "real"):
+            computed = ("complex64" if single else "complex128") if of_complex else "float32" if single else "float64"
+            dtype = computed if dtype == "" else real_of(Scalar(computed)).dtype
         out = Value(Array(dtype, len(letters)) if letters else Scalar(dtype))
         outs.append(out)
     span = reader.span if reader.frame.library else reader.span_of(node)

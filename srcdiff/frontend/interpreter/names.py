@@ -35,13 +35,6 @@ from srcdiff.signature.structures import is_key
 
 @expression(ast.Constant)
 def constant_expression(reader: Reader, node: ast.Constant) -> Abstract:
-    if isinstance(node.value, complex):
-        reader.refuse(
-            "SD201",
-            node,
-            "complex numbers are not supported",
-            help_="use two floats, for the real and the imaginary part",
-        )
     return Static(node.value)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from srcdiff.frontend.domain.abstract_values import Abstract, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Apply, Value
-from srcdiff.ir.types import BOOL, INT, Scalar, is_float
+from srcdiff.ir.types import BOOL, INT, KEPT, is_inexact, scalar_of
 
 _WRAP = {"add", "subtract", "multiply", "power", "left_shift", "negative", "square", "invert"}
 
@@ -25,7 +25,7 @@ _OF_TRUTH_VALUES = {
 }
 
 
-_WIDE = ("float64", "float32", "int64", "int32", "bool")
+_WIDE = (*KEPT, "int64", "int32")
 
 
 def is_pythons(reader: Reader, x: Abstract) -> bool:
@@ -72,7 +72,7 @@ def unheld(reader: Reader, value: Value) -> Value:
 def require_long(reader: Reader, primitive: str, values: Sequence[Value], node: ast.AST) -> None:
     """Refuse arithmetic in which short integers of NumPy wrap around: beside Python's they keep their type."""
     held = [reader.held.get(v) for v in values]
-    if primitive not in _WRAP or not reader.has_numpys or not any(held) or any(is_float(v.type) for v in values):
+    if primitive not in _WRAP or not reader.has_numpys or not any(held) or any(is_inexact(v.type) for v in values):
         return
     dtype = np.result_type(*(1 if h is None else np.dtype(h).type(1) for h in held))
     if dtype.kind == "u" or (dtype.itemsize < 4 and primitive != "invert"):
@@ -128,7 +128,7 @@ def wrapped(reader: Reader, value: Value, dtype: str) -> Value:
 
 
 def as_element(reader: Reader, value: Value, dtype: str) -> Value:
-    return reader.cast(value, Scalar(dtype) if dtype in ("float64", "float32", "bool") else INT)
+    return reader.cast(value, scalar_of(dtype))
 
 
 def require_wide(reader: Reader, dtype: str, node: ast.AST) -> None:

@@ -17,9 +17,9 @@ from srcdiff.frontend.interpreter.number_kinds import is_large
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import BOOL, INT, Array, Scalar, is_float
+from srcdiff.ir.types import BOOL, INT, Array, Scalar, is_inexact
 
-NUMBERS = (bool, int, float)
+NUMBERS = (bool, int, float, complex)
 
 
 def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
@@ -76,7 +76,7 @@ def as_numbers(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -
     for large, other in ((left, right), (right, left)):
         if is_large(large):
             beside = as_number(reader, other, node)
-            if is_float(beside.type):
+            if is_inexact(beside.type):
                 as_float = as_number(reader, of_large(reader, float, large, node), node)
                 return (as_float, beside) if large is left else (beside, as_float)
     return as_number(reader, left, node), as_number(reader, right, node)
@@ -92,7 +92,7 @@ def of_large(reader: Reader, target: Any, large: Static, node: ast.AST) -> Abstr
 
 def as_integer(reader: Reader, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
     value = as_number(reader, x, node)
-    if is_float(value.type):
+    if is_inexact(value.type):
         reader.refuse("SD203", node, what, help_="convert it with `int(...)`")
     return reader.cast(value, INT)
 

@@ -48,7 +48,7 @@ from srcdiff.frontend.source.guards import (
     made,
 )
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, Array, Scalar, is_supported_dtype
+from srcdiff.ir.types import COMPLEX, FLOAT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
 from srcdiff.signature.record_layouts import RecordLayout
@@ -105,7 +105,7 @@ def lift(
     layout = layout_of(value) if is_opened else None
     if layout is not None:
         return lift_parts(reader, value, layout, place, name, path, node, held)
-    is_number = isinstance(value, np.floating) or type(value) is float
+    is_number = isinstance(value, np.inexact) or type(value) in (float, complex)
     if type(value) in (np.ndarray, np.memmap) or (is_number and held != "fixed"):
         return input_from_outside(reader, value, place, name, path, node)
     numpys = isinstance(value, np.integer | np.bool_)
@@ -285,12 +285,13 @@ def input_from_outside(
             reader.refuse("SD201", node, f"`{name}` is {message}, which is not supported", help_=help_)
         type_: Array | Scalar = Array(value.dtype.name, value.ndim)
     else:
-        type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
+        is_complex = type(value) is complex
+        type_ = Scalar(value.dtype.name) if isinstance(value, np.inexact) else COMPLEX if is_complex else FLOAT
     parts = [spelled(p) if isinstance(p, enum.Enum) else str(p) for p in path]
     new = Outside(place, name, path, Value(type_, re.sub(r"\W", "_", "_".join([name, *parts]))))
     reader.outside.append(new)
     reader.given.add(new.value)
-    if type(value) is float:
+    if type(value) in (float, complex):
         reader.pythons.add(new.value)
     return new.value
 

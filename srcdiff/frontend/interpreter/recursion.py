@@ -65,7 +65,7 @@ from srcdiff.frontend.interpreter.statements import run_body
 from srcdiff.frontend.source.scopes import free_names, nonlocal_names
 from srcdiff.ir.nodes import Block, Call, Function, Value
 from srcdiff.ir.primitives import BROUGHT_ALONG
-from srcdiff.ir.types import Stack, is_float
+from srcdiff.ir.types import Stack, is_inexact
 from srcdiff.signature.descriptions import Description
 
 
@@ -98,7 +98,7 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
     around = seen_around(reader, frame, bound, node)
     surroundings = {key: described_surrounding(reader, key, assigned) for key, assigned in around.items()}
     for d in (*descriptions.values(), *surroundings.values()):
-        if any(isinstance(t, Stack) and is_float(t.element) for t in leaf_types(d) or ()):
+        if any(isinstance(t, Stack) and is_inexact(t.element) for t in leaf_types(d) or ()):
             message = "a recursive function reads a list of float arrays, which is not supported"
             reader.refuse("SD305", node, message, help_="convert it to an array outside: `np.array(...)`")
     key = (identity, tuple(descriptions.items()), tuple(surroundings.items()))

@@ -31,7 +31,7 @@ from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.presence import checked, present
 from srcdiff.frontend.interpreter.tables import LEAVES
 from srcdiff.ir.nodes import Alloc, NewStack, Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, Type, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, Type, is_complex, is_float, is_inexact
 from srcdiff.signature.descriptions import CONTIGUOUS, INTEGER, NUMPYS, Description
 from srcdiff.signature.enums import plain_number
 
@@ -40,8 +40,9 @@ def as_value(reader: Reader, x: Abstract, node: ast.AST | None = None) -> Value:
     """The number or array as a run-time value."""
     if isinstance(x, Value):
         return x
-    if isinstance(x, Static) and isinstance(x.value, bool | int | float):
-        number = x.value if isinstance(x.value, np.generic) else plain_number(x.value)
+    if isinstance(x, Static) and isinstance(x.value, bool | int | float | complex):
+        is_plain_number = isinstance(x.value, np.generic) or type(x.value) is complex
+        number = x.value if is_plain_number else plain_number(x.value)
         if number is None:
             message = f"`{type(x.value).__name__}` defines its own operators, which is not supported"
             reader.refuse("SD102", node, message, help_="write a function for this operation, and call that")
@@ -131,7 +132,7 @@ def leaves_of(reader: Reader, x: Abstract, d: Description) -> list[Value]:
         found = as_value(reader, x)
         if is_without_axes(found.type) and found.type != d.detail:
             found = reader.load(found, ())
-        reader.became_floats += is_float(d.detail) and not is_float(found.type)
+        reader.became_floats += is_inexact(d.detail) and found.type != d.detail and not is_float(found.type)
         return [reader.cast(found, d.detail)]
     if d.kind in ("tuple", "record", "element", "items", "closure"):
         of_closure = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
@@ -174,10 +175,15 @@ def nothing_of(reader: Reader, type_: Type) -> Value:
     return reader.const({"int64": 0, "bool": False}.get(type_.dtype, 0.0), type_)
 
 
+def as_stored(reader: Reader, array: Value, value: Value) -> Value:
+    """The conversion that NumPy makes where it stores a number; an imaginary part has no place among real numbers."""
+    if not is_inexact(array.type):
+        return reader.cast(value, BOOL if array.array.dtype == "bool" else INT)
+    if is_float(value.type) or (is_complex(value.type) and is_complex(array.type)):
+        return value
+    return reader.cast(value, FLOAT)
+
+
 def write_element(reader: Reader, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
     """Store with the conversion that NumPy makes."""
-    if not is_float(array.type):
-        value = reader.cast(value, BOOL if array.array.dtype == "bool" else INT)
-    elif not is_float(value.type):
-        value = reader.cast(value, FLOAT)
-    reader.store(array, indices, value, adds)
+    reader.store(array, indices, as_stored(reader, array, value), adds)

@@ -1,0 +1,73 @@
+"""Functions of complex numbers that are written with real ones, because they are not analytic, or for accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import FLOAT, is_complex, real_of
+
+
+def parts(reader: Reader, z: Value) -> tuple[Value, Value]:
+    """The real and the imaginary part."""
+    return reader.apply("real", z), reader.apply("imag", z)
+
+
+def _absolute(reader: Reader, z: Value) -> Value:
+    return reader.apply("hypot", *parts(reader, z))
+
+
+def _angle(reader: Reader, z: Value) -> Value:
+    real, imag = parts(reader, z)
+    return reader.apply("arctan2", imag, real)
+
+
+def _sign(reader: Reader, z: Value) -> Value:
+    """`z / abs(z)`, and zero for zero."""
+    size = _absolute(reader, z)
+    is_zero = reader.apply("equal", size, reader.const(0.0, real_of(z.scalar)))
+    one = reader.const(1.0, real_of(z.scalar))
+    return reader.apply("divide", z, reader.apply("where", is_zero, one, size))
+
+
+def _log2(reader: Reader, z: Value) -> Value:
+    return reader.apply("divide", reader.apply("log", z), reader.const(math.log(2.0), real_of(z.scalar)))
+
+
+def _exp2(reader: Reader, z: Value) -> Value:
+    return reader.apply("exp", reader.apply("multiply", z, reader.const(math.log(2.0), real_of(z.scalar))))
+
+
+def _log1p(reader: Reader, z: Value) -> Value:
+    return reader.apply("log", reader.apply("add", z, reader.const(1.0, real_of(z.scalar))))
+
+
+def _expm1(reader: Reader, z: Value) -> Value:
+    """`exp(x) * cos(y) - 1` without cancellation, and `exp(x) * sin(y)`."""
+    x, y = (reader.cast(part, FLOAT) for part in parts(reader, z))
+    sine = reader.apply("sin", reader.apply("multiply", y, reader.const(0.5)))
+    twice = reader.apply("multiply", reader.const(2.0), reader.apply("multiply", sine, sine))
+    real = reader.apply("subtract", reader.apply("multiply", reader.apply("expm1", x), reader.apply("cos", y)), twice)
+    imag = reader.apply("multiply", reader.apply("exp", x), reader.apply("sin", y))
+    return reader.cast(reader.apply("complex", real, imag), z.type)
+
+
+_WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
+    "absolute": _absolute,
+    "angle": _angle,
+    "sign": _sign,
+    "log2": _log2,
+    "exp2": _exp2,
+    "log1p": _log1p,
+    "expm1": _expm1,
+}
+
+
+def of_complex(reader: Reader, primitive: str, values: list[Value]) -> Value | None:
+    """A function of a complex number that is written with real ones, if this is one."""
+    written = _WRITTEN.get(primitive)
+    if written is None or len(values) != 1 or not is_complex(values[0].type):
+        return None
+    return written(reader, values[0])

@@ -1,0 +1,135 @@
+"""What is promised of complex numbers: the convention of gradients, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special as special
+
+import srcdiff
+from srcdiff import DifferentiationError
+
+Z = np.array([1.0 + 2.0j, -0.5 + 0.3j, 0.2 - 1.1j])
+
+
+def squares(z):
+    return np.sum(np.abs(z * z + 1j) ** 2)
+
+
+def test_a_step_against_the_gradient_goes_downhill():
+    gradient = srcdiff.grad(squares, backend="python")(Z)
+    assert squares(Z - 1e-4 * gradient) < squares(Z)
+
+
+def test_gradient_of_half_the_squared_size_is_the_number_itself():
+    assert srcdiff.grad(lambda z: 0.5 * abs(z) ** 2, backend="python")(1.5 - 2.5j) == pytest.approx(1.5 - 2.5j)
+
+
+def test_gradient_with_respect_to_a_real_number_is_real():
+    gradient = srcdiff.grad(lambda x: abs(np.exp(1j * x) + x), backend="python")(0.3)
+    assert isinstance(gradient, float)
+
+
+def test_pullback_of_a_holomorphic_function_conjugates_its_derivative():
+    _, pullback = srcdiff.vjp(lambda z: z**3, 1.0 + 1.0j, backend="python")
+    assert pullback(2.0 - 1.0j) == pytest.approx((2.0 - 1.0j) * np.conj(3 * (1.0 + 1.0j) ** 2))
+
+
+def test_tangent_of_a_holomorphic_function_does_not():
+    _, tangent = srcdiff.jvp(lambda z: z**3, (1.0 + 1.0j,), (2.0 - 1.0j,), backend="python")
+    assert tangent == pytest.approx((2.0 - 1.0j) * 3 * (1.0 + 1.0j) ** 2)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobian_of_a_holomorphic_function_has_complex_derivatives(mode):
+    jacobian = srcdiff.jacobian(lambda z: np.sin(z) * z[0], mode=mode, holomorphic=True, backend="python")(Z)
+    expected = np.diag(np.cos(Z) * Z[0])
+    expected[:, 0] += np.sin(Z)
+    np.testing.assert_allclose(jacobian, expected)
+
+
+def test_jacobian_of_a_function_that_is_not_holomorphic_is_refused():
+    with pytest.raises(ValueError, match="not holomorphic"):
+        srcdiff.jacobian(lambda z: z * z.conj(), holomorphic=True, backend="python")(Z)
+    with pytest.raises(DifferentiationError, match="holomorphic=True"):
+        srcdiff.jacobian(lambda z: z * z, backend="python")(Z)
+    with pytest.raises(DifferentiationError, match="holomorphic=True"):
+        srcdiff.hessian(squares, backend="python")(Z)
+
+
+def test_jacobian_of_real_numbers_may_compute_with_complex_ones():
+    x = np.array([0.3, 0.7])
+    for mode in ("forward", "reverse"):
+        jacobian = srcdiff.jacobian(lambda x: np.exp(1j * x).imag, mode=mode, backend="python")(x)
+        np.testing.assert_allclose(jacobian, np.diag(np.cos(x)))
+
+
+def test_zero_numbers_have_a_derivative_of_zero():
+    def sizes(z):
+        return np.sum(np.abs(z)) + np.linalg.norm(z)
+
+    assert [0, 0] == list(srcdiff.grad(sizes, backend="python")(np.zeros(2, complex)))
+
+
+def test_check_finds_a_wrong_rule_of_complex_numbers():
+    @srcdiff.custom_rule(adjoint=lambda z, out, out_bar: (out_bar * 2.0 * z,))  # lacks the conjugate
+    def square(z):
+        return z * z
+
+    with pytest.raises(AssertionError, match="differ"):
+        srcdiff.check(lambda z: square(z).real + square(z).imag, 1.0 + 2.0j, backend="python")
+
+
+def into_real(z):
+    a = np.zeros(3)
+    a[:] = z
+    return a.sum()
+
+
+def into_sum(z):
+    a = np.zeros(3)
+    a += z
+    return a.sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z[0] * z[1],
+        lambda z: z.astype(float).sum(),
+        lambda z: float(z[0]),
+        lambda z: z[0].real if z[0] < z[1] else 0.0,
+        lambda z: max(z[0], z[1]).real,
+        lambda z: np.max(z).real,
+        lambda z: np.sort(z)[0].real,
+        lambda z: np.median(z).real,
+        lambda z: np.maximum(z, 1.0).real.sum(),
+        lambda z: np.clip(z, 0, 1).real.sum(),
+        lambda z: np.round(z).real.sum(),
+        lambda z: (z // 2.0).real.sum(),
+        lambda z: (z % 2.0).real.sum(),
+        lambda z: np.floor(z).real.sum(),
+        lambda z: np.arctan2(z, z).real.sum(),
+        lambda z: np.cov(z).real,
+        lambda z: np.interp(0.5, np.arange(3.0), z).real,
+        lambda z: np.linalg.eigvals(np.outer(z, z)).real.sum(),
+        lambda z: np.linalg.svd(np.outer(z, z))[1].sum(),
+        lambda z: np.linalg.cholesky(np.outer(z, z)).real.sum(),
+        lambda z: abs(special.erf(z[0])),
+        into_real,
+        into_sum,
+    ],
+)
+def test_what_has_no_meaning_or_no_rule_for_complex_numbers_is_refused(function):
+    with pytest.raises(DifferentiationError):
+        srcdiff.grad(function, backend="python")(Z)
+
+
+def test_kernels_refuse_complex_numbers():
+    with pytest.raises(DifferentiationError, match="GPU"):
+        srcdiff.grad(squares, backend="cuda")(Z)
+
+
+def test_real_tangents_are_not_given_imaginary_parts():
+    with pytest.raises(TypeError, match="complex"):
+        srcdiff.jvp(lambda x: np.sum(x), (np.ones(2),), (np.array([1j, 0]),), backend="python")
