@@ -12,6 +12,7 @@ from srcdiff.frontend.handlers import (
     iterators,
     kernel_language,
     nested_derivatives,
+    numba_decorators,
     records,
     special_methods,
 )
@@ -42,4 +43,5 @@ ROWS = (
     generators,
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
+    numba_decorators,
 )

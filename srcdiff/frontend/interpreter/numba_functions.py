@@ -32,7 +32,16 @@ from srcdiff.frontend.interpreter.outside import lift_defaults
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary
-from srcdiff.frontend.source.numba_options import Told, fitting, is_replaced, results, settings, spelled, type_of
+from srcdiff.frontend.source.numba_options import (
+    Told,
+    fitting,
+    implementation,
+    is_replaced,
+    results,
+    settings,
+    spelled,
+    type_of,
+)
 from srcdiff.frontend.source.scopes import scopes_of
 from srcdiff.ir.nodes import Block, Custom, Value
 from srcdiff.ir.types import Scalar, is_float
@@ -167,6 +176,11 @@ def call_plain(
     library = is_library(plain)
     around = None if library else reader.frame.told
     if around is not None and captured.told is None and is_replaced(plain):
+        given = [type_given(reader, a) for a in args]
+        by_name = {n: type_given(reader, a) for n, a in keywords.items()}
+        found = None if None in (*given, *by_name.values()) else implementation(plain, given, by_name)
+        if found is not None and found is not plain:
+            return call_plain(reader, found, args, keywords, node)
         message = f"`{captured.name}` has an `@overload`, so compiled code calls another function"
         reader.refuse("SD307", node, message, help_="call an `@njit` function without an `@overload`")
     told = captured.told or (None if around is None else Told(parallel=around.parallel))

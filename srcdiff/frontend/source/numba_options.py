@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -89,6 +90,29 @@ def is_replaced(function: Any) -> bool:
     known = getattr(context._lookup_global(function), "templates", ())
     given = [getattr(template, "_overload_func", function).__qualname__ for template in known]
     return any(not name.startswith(register_jitable.__name__) for name in given)
+
+
+def implementation(function: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
+    """The Python function that `@overload` gives for arguments of these types, however arrays are laid out, or None."""
+    context: Any = cpu_target.typing_context
+    known = getattr(context._lookup_global(function), "templates", ())
+    found = []
+    for layout in "AC":
+        given = [_laid_out(t, layout) for t in positional]
+        by_name = {n: _laid_out(t, layout) for n, t in named.items()}
+        choices = (getattr(template, "_overload_func", None) for template in known)
+        try:
+            made = (choose(*given, **by_name) for choose in choices if choose is not None)
+            found.append(next((one for one in made if one is not None), None))
+        except Exception:  # whatever the user's function raises for types that it does not know
+            return None
+    one, other = found
+    same = isinstance(one, FunctionType) and isinstance(other, FunctionType) and one.__code__ is other.__code__
+    return one if same else None
+
+
+def _laid_out(type_: Any, layout: Any) -> Any:
+    return type_.copy(layout=layout) if isinstance(type_, types.Array) else type_
 
 
 # -- types -----------------------------------------------------------------------------------------------------------
