@@ -321,13 +321,13 @@ def as_written(x):
 
 @overload(quartered)
 def _other_by_layout(x):
-    if isinstance(x, types.Array) and x.layout == "C":
+    if isinstance(x, numba.types.Array) and x.layout == "C":
         return lambda x: 5.0 * x
     return lambda x: 3.0 * x
 
 
 @njit
-def by_layout(x):
+def by_the_layout(x):
     return np.sum(quartered(x))
 
 
@@ -335,7 +335,7 @@ def test_functions_that_are_others_in_compiled_code_are_read_or_refused():
     assert replaced(1.5) == 4.5
     assert srcdiff.value_and_grad(replaced, backend="python")(1.5) == (4.5, 3.0)
     with pytest.raises(srcdiff.DifferentiationError, match=r"SD307.*`quartered`.*`@overload`"):
-        srcdiff.grad(by_layout, backend="python")(np.ones(3))
+        srcdiff.grad(by_the_layout, backend="python")(np.ones(3))
     assert srcdiff.value_and_grad(as_written, backend="python")(1.5) == (0.75, 0.5)
     assert srcdiff.value_and_grad(lambda x: doubled(x), backend="python")(1.5) == (3.0, 2.0)
 
