@@ -4,12 +4,16 @@ import re
 
 import pytest
 
-HEAVY = ("torch", "jax", "nutpie", "pymc", "pytensor")
+HEAVY = {name: name for name in ("torch", "jax", "nutpie", "pymc", "pytensor", "nlopt", "iminuit", "lmfit", "openmdao")}
+HEAVY["ipopt"] = "cyipopt"
+"""The names of the packages, by those of their bridges."""
 
 
 def imported_by(program: str) -> list[str]:
     """The heavy libraries that a program imports."""
-    return [name for name in HEAVY if re.search(rf"^\s*(import|from) {name}\b", program, re.MULTILINE)]
+    found = "|".join(HEAVY)
+    names = re.findall(rf"^\s*(?:import|from|from srcdiff\.bridges import) ({found})\b", program, re.MULTILINE)
+    return sorted({HEAVY[name] for name in names})
 
 
 def skip_without_heavy(program: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,12 +19,12 @@ from nutpie.compile_pymc import CompiledPyMCModel
 from srcdiff.api.c_functions import CFunction
 from srcdiff.api.derivatives import Derivative, value_and_grad
 from srcdiff.bridges import written_functions as written
+from srcdiff.bridges.flat_functions import short_name
 from srcdiff.diagnostics.options import Wrt
 
 Function = Callable[..., Any]
 _POINTER = ctypes.POINTER(ctypes.c_double)
 _EXPAND = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64, _POINTER, _POINTER, ctypes.c_void_p)
-_KEYS = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
 
 
 def model(
@@ -162,5 +161,5 @@ def _short_names(f: CFunction) -> Iterator[str]:
     """The names of the variables: without the argument, if there is one argument with all parameters."""
     single = f.derivative.single
     for part in f.flat.parts:
-        keys = ["".join(key) for key in _KEYS.findall(part.name.removeprefix(part.argument))]
-        yield ".".join(keys if keys and single else [part.argument, *keys])
+        name = short_name(part.name, part.argument)
+        yield name if single or name == part.argument else f"{part.argument}.{name}"

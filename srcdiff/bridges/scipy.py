@@ -6,105 +6,20 @@ instances of classes, and derivatives need not be given.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-from srcdiff.api.derivatives import Derivative, value_and_grad
-from srcdiff.api.modes import hessian, hvp, jacobian
+from srcdiff.bridges.flat_functions import Flat, Function, bound
 from srcdiff.signature.flat_views import FlatView
-from srcdiff.signature.structures import layout_of
-from srcdiff.signature.trees import VALUES, parts_of
-
-Function = Callable[..., Any]
 
 _GRADIENTS = {"cg", "bfgs", "l-bfgs-b", "tnc", "slsqp"}
 _PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 _MATRICES = {"dogleg", "trust-exact"}
 _WITHOUT = {"nelder-mead", "powell", "cobyla", "cobyqa"}
 _ROOTS_WITH_JACOBIAN = {"hybr", "lm"}
-
-
-class Flat:
-    """A function of structured parameters and data, as functions of a vector: its value and its derivatives."""
-
-    def __init__(self, f: Function, x0: Any, args: Sequence[Any], backend: str) -> None:
-        self.f, self.backend = f, backend
-        self.gradient = value_and_grad(f, backend=backend)
-        self.view: FlatView = self.gradient.ravel(x0, *args)
-        if not self.view.size:
-            raise ValueError("`x0` has no parameters: no number, and no array of floats")
-
-    @functools.cached_property
-    def _primal(self) -> Derivative:
-        return Derivative(self.f, "primal", 0, backend=self.backend)
-
-    @functools.cached_property
-    def _jacobian(self) -> Any:
-        return jacobian(self.f, backend=self.backend)
-
-    @functools.cached_property
-    def _hessian(self) -> Any:
-        return hessian(self.f, backend=self.backend)
-
-    @functools.cached_property
-    def _product(self) -> Any:
-        return hvp(self.f, backend=self.backend)
-
-    def _called(self, g: Any, args: tuple[Any, ...]) -> Any:
-        positional, named = self.gradient.spread(args)
-        return g(*positional, **named)
-
-    def value(self, x: Any) -> Any:
-        """What the function returns. If it writes to its arguments, it gets copies."""
-        args = self.view.arguments(x)
-        if self._primal.specialised(args).compiled.writes:
-            args = VALUES.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, args)
-        return self._called(self._primal, args)
-
-    def values(self, x: Any) -> np.ndarray[Any, Any]:
-        """All numbers that the function returns, as a vector."""
-        return _vector(self.value(x))
-
-    def value_and_gradient(self, x: Any) -> tuple[Any, np.ndarray[Any, Any]]:
-        value, gradient = self._called(self.gradient, self.view.arguments(x))
-        return value, self.view.ravel(gradient)
-
-    def jacobian(self, x: Any) -> np.ndarray[Any, Any]:
-        """The matrix of the derivatives of all numbers that the function returns."""
-        found = self._called(self._jacobian, self.view.arguments(x))
-        rows = [
-            self.view.ravel(part.of(found), np.shape(part.value)).reshape(-1, self.view.size)
-            for part in VALUES.named(self.value(x), "result")
-        ]
-        return np.concatenate(rows) if rows else np.zeros((0, self.view.size))
-
-    def hessian(self, x: Any, *last: Any) -> np.ndarray[Any, Any]:
-        """The Hessian; `last` stand for the last arguments of the example."""
-        args = self.view.arguments(x)
-        found = self._called(self._hessian, (*args[: len(args) - len(last)], *last))
-        rows = [
-            self.view.ravel(block, part.shape).reshape(-1, self.view.size)
-            for part, block in self.view.beside(found, _blocks)
-        ]
-        return np.concatenate(rows)
-
-    def hessian_product(self, x: Any, vector: Any) -> np.ndarray[Any, Any]:
-        """The Hessian times a vector."""
-        return self.view.ravel(self._product.at(self.view.arguments(x), self.view.unravel(vector)))
-
-
-def _blocks(of: Any, blocks: Any, name: str) -> Sequence[Any]:
-    """The parts of a Hessian that belong to the parts of an argument."""
-    return parts_of(blocks) or ()
-
-
-def _vector(result: Any) -> np.ndarray[Any, Any]:
-    leaves = [np.asarray(leaf, dtype=float).reshape(-1) for leaf in VALUES.leaves(result)]
-    return np.concatenate(leaves) if leaves else np.zeros(0)
 
 
 def minimize(
@@ -192,30 +107,11 @@ def _flat_constraint(given: Any, x0: Any, backend: str, takes_hessian: bool) -> 
     if callable(given.jac):
         raise TypeError("the Jacobian of a constraint is computed by srcdiff: do not pass `jac`")
     flat = Flat(given.fun, x0, (), backend)
-    value: Any = flat.value(flat.view.x) if takes_hessian else None
-    weighted, weights = _weighted(given.fun, value), np.zeros(np.size(value))
-    curvature = {} if weighted is None else {"hess": _curvature(Flat(weighted, x0, (weights,), backend))}
-    further = {"keep_feasible": given.keep_feasible, "jac": flat.jacobian, **curvature}
+    further: dict[str, Any] = {"keep_feasible": given.keep_feasible, "jac": flat.jacobian}
+    curvature = flat.curvature() if takes_hessian else None
+    if curvature is not None:
+        further["hess"] = curvature
     return optimize.NonlinearConstraint(flat.values, given.lb, given.ub, **further)
-
-
-def _curvature(weighted: Flat) -> Function:
-    """The Hessian of the weighted sum of the constraints, as SciPy calls it."""
-    return lambda x, weights: weighted.hessian(x, np.array(weights, dtype=float))
-
-
-def _weighted(fun: Function, value: Any) -> Function | None:
-    """The weighted sum of the constraints; None if they are neither a vector nor a number."""
-
-    def sum_of_vector(params: Any, weights: Any) -> Any:
-        return np.sum(fun(params) * weights)
-
-    def of_number(params: Any, weights: Any) -> Any:
-        return fun(params) * weights[0]
-
-    if isinstance(value, np.ndarray):
-        return sum_of_vector if value.ndim == 1 else None
-    return of_number if isinstance(value, float | np.floating) else None
 
 
 def least_squares(
@@ -294,30 +190,7 @@ def _bounds(view: FlatView, lower: Any, upper: Any, further: dict[str, Any]) -> 
         return {}
     if "bounds" in further:
         raise TypeError("pass either `bounds`, or `lower` and `upper`")
-    return {"bounds": optimize.Bounds(_bound(view, lower, -np.inf), _bound(view, upper, np.inf))}
-
-
-def _bound(view: FlatView, given: Any, unbounded: float) -> np.ndarray[Any, Any]:
-    """The bounds as a vector."""
-    placed = np.full(view.size, unbounded)
-    for part, bound in view.beside(given, _parts_of_bounds):
-        if bound is not None:
-            try:
-                placed[part.slice] = np.broadcast_to(np.asarray(bound, dtype=float), part.shape).reshape(-1)
-            except (TypeError, ValueError):
-                raise ValueError(f"the bound of `{part.name}` must be None, or have the shape {part.shape}") from None
-    return placed
-
-
-def _parts_of_bounds(of: Any, bounds: Any, name: str) -> Sequence[Any]:
-    """The bounds of the parts of a structure. Keys that a dictionary leaves out have none."""
-    layout = layout_of(of)
-    parts: Sequence[Any] = parts_of(bounds) or ()
-    if layout is not None and layout.is_mapping and isinstance(bounds, dict) and bounds.keys() <= of.keys():
-        return [bounds.get(key) for key in layout.names]
-    if layout is None or layout.is_mapping or type(bounds) is not type(of) or len(parts) != len(layout.names):
-        raise ValueError(f"the bounds of `{name}` must have the structure of the parameters, or be None")
-    return layout.taken_apart(bounds)
+    return {"bounds": optimize.Bounds(bound(view, lower, -np.inf), bound(view, upper, np.inf))}
 
 
 def _with_params(result: Any, flat: Flat) -> Any:
