@@ -220,7 +220,7 @@ def test_nan_does_not_raise():
         (lambda: bridge.minimize(distance, Point(0.0, 0.0), lower=[1.0, 2.0]), ValueError, "bounds of `p`"),
         (lambda: bridge.minimize(distance, Point(0.0, 0.0), lower=Point("a", 1.0)), ValueError, r"bound of `p\.x`"),
         (lambda: bridge.minimize(lambda x: x[0], np.zeros(2), lower=np.zeros(3)), ValueError, r"shape \(2,\)"),
-        (lambda: bridge.minimize(distance, Point(0.0, 1j)), srcdiff.DifferentiationError, "complex"),
+        (lambda: bridge.minimize(distance, Point(0.0, 1j)), TypeError, "complex"),
         (lambda: bridge.least_squares(equations, {"x": np.zeros(1), "y": 0.0}, jac="2-point"), TypeError, "`jac`"),
         (lambda: bridge.root(equations, {"x": np.zeros(1), "y": 0.0}, jac=None), TypeError, "`jac`"),
     ],
