@@ -418,6 +418,11 @@ def identity_of(ufunc: Any) -> Any:
     return ufunc.identity
 
 
+def event_settings(event: Any) -> tuple[int, float]:
+    """After how many events a differential equation ends, or 0, and whether those count that go up or down."""
+    return int(getattr(event, "terminal", False) or 0), float(getattr(event, "direction", 0.0))
+
+
 DERIVATIVES: dict[str, Any] = {}
 """The public functions that take derivatives, by name. The modules that define them add them here."""
 

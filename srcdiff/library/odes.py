@@ -29,6 +29,7 @@ from srcdiff.library.runge_kutta import (
     stages_of,
     stages_of_step,
     tables_of,
+    twice,
     weighted_sum,
 )
 
@@ -163,10 +164,13 @@ def integrated(
     atol: Any,
     max_steps: Any,
     keeps: Any = True,
+    longest: Any = np.inf,
+    is_over: Any = None,
 ) -> Any:
     """The solution at the times, the states after the steps and their places, and how many times were passed then.
 
-    The steps are as large as the tolerance lets them be, and polynomials give the solution inside of them.
+    The steps are as large as the tolerance lets them be, but not longer than `longest`, and polynomials give the
+    solution inside of them. If there is `is_over`, it is asked after each step whether the integration ends there.
     """
     n, count = len(start), len(times)
     duration = times[count - 1] - times[0]
@@ -187,9 +191,10 @@ def integrated(
         k = np.zeros((stages_of(method), n))
         assign_row(k, 0, slope(0.0, y))
         ds = first_step(y, k[0], rtol, atol)
-        has_failed = False
-        while s < 1.0 and count > 1:
+        has_failed, is_done = False, False
+        while s < 1.0 and count > 1 and not is_done:
             tried += 1
+            ds = min(ds, longest / abs(duration))
             is_last = s + 1.001 * ds >= 1.0
             if is_last:
                 ds = 1.0 - s
@@ -203,6 +208,8 @@ def integrated(
                         fill_stages(slope, table, s, ds, y, k, stages_of_step(method) + 1, stages_of(method))
                     rows[row] = dense_row(y, k, table[3], stages_of(method), ds, theta(row, s, ds))
                     row += 1
+                if is_over is not None:
+                    is_done = is_over(s, y, following, new)
                 steps += 1
                 if steps == len(at):
                     states, at, passed = twice(states), twice(at), twice(passed)
@@ -295,13 +302,6 @@ def require_order(times: Any, duration: Any) -> None:
     for row in range(len(times) - 1):
         if (times[row + 1] - times[row]) * duration < 0.0:
             raise ValueError("the times must increase, or decrease")
-
-
-def twice(a: Any) -> Any:
-    """The array with as many places again."""
-    larger = np.zeros((2 * len(a), *a.shape[1:]), a.dtype)
-    larger[: len(a)] = a
-    return larger
 
 
 @structural

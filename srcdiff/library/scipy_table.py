@@ -19,6 +19,7 @@ MODULES: dict[str, str] = {
     "scipy.optimize": "scipy_optimize",
     "scipy.sparse": "sparse_makers",
     "scipy.sparse.linalg": "sparse_linalg",
+    "scipy.integrate": "scipy_integrate",
 }
 """By the module of SciPy that users import from."""
 

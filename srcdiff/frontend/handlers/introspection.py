@@ -50,6 +50,7 @@ from srcdiff.frontend.source.guards import Constant, Summary
 from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
+from srcdiff.library.language import event_settings
 
 _NUMBERS: dict[str, type] = {
     "float64": float,
@@ -289,6 +290,16 @@ def call_matched_part(reader: Reader, node: ast.AST, x: Abstract, kind: Abstract
 
 def match_args(kind: type) -> Any:
     return getattr(kind, "__match_args__", ())
+
+
+@handles(event_settings)
+def call_event_settings(reader: Reader, node: ast.AST, event: Abstract) -> Abstract:
+    """A function that is defined inside has no attributes."""
+    if not isinstance(event, Static):
+        return Tuple((Static(0), Static(0.0)))
+    found = event_settings(event.value)
+    reader.guards.add(Summary(event_settings, Constant(event.value)), found)  # what the library asks, too
+    return Tuple(tuple(map(Static, found)))
 
 
 @handles(callable, lazy=True)

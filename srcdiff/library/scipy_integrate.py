@@ -1,0 +1,287 @@
+"""`scipy.integrate` inside differentiated functions: differential equations by the methods of odes.py, and integrals.
+
+`rtol` and `atol` mean what they mean in SciPy: the error of a step in the root mean square, in units of
+`atol + rtol * abs(y)`. The steps are those of other methods, and their number is another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import quadrature, solvers
+from srcdiff.library.language import as_tuple, derivatives_first, event_settings, is_array, structural, unsupported
+from srcdiff.library.linear_algebra import floats
+from srcdiff.library.odes import as_state, integrated, like_state
+from srcdiff.library.runge_kutta import (
+    dense_row,
+    fill_rosenbrock_stages,
+    fill_stages,
+    stages_of,
+    tables_of,
+)
+from srcdiff.library.scipy_optimize import between
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What programs may read of the result of `solve_ivp`."""
+
+    t: Any
+    y: Any
+    sol: Any
+    t_events: Any
+    y_events: Any
+    status: Any
+    success: Any
+
+
+METHODS = {
+    "RK45": "dopri5",
+    "RK23": "dopri5",
+    "DOP853": "dop853",
+    "Radau": "rodas5p",
+    "BDF": "rodas5p",
+    "LSODA": "rodas5p",
+}
+"""Of SciPy's methods, those that solve the equation here."""
+
+
+@structural
+def method_for(name: Any) -> str:
+    if name not in METHODS:
+        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}")
+    return METHODS[name]
+
+
+@derivatives_first("jacobian", "jvp")
+def solve_ivp(
+    jacobian: Any,
+    jvp: Any,
+    fun: Any,
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: Any = False,
+    events: Any = None,
+    vectorized: Any = False,
+    args: Any = None,
+    *,
+    rtol: Any = 1e-3,
+    atol: Any = 1e-6,
+    max_step: Any = np.inf,
+    first_step: Any = None,
+    jac: Any = None,
+    jac_sparsity: Any = None,
+    lband: Any = None,
+    uband: Any = None,
+    min_step: Any = 0.0,
+) -> Any:
+    if vectorized:
+        unsupported("`scipy.integrate.solve_ivp` with `vectorized`")
+    begin, end = t_span
+    start = as_state(y0)
+    own = method_for(method)
+    tolerated = floats(np.asarray(atol)) if isinstance(atol, tuple | list) else atol
+    others = () if args is None else as_tuple(args)
+    inner = np.empty(0) if t_eval is None else floats(np.asarray(t_eval))
+    times = np.empty(len(inner) + 2)
+    times[0], times[len(inner) + 1] = begin, end
+    times[1 : len(inner) + 1] = inner
+    watched = () if events is None else functions_in(events)
+
+    def slope(time: Any, y: Any) -> Any:
+        return like_state(fun(time, y, *others), y)
+
+    def is_over(s: Any, y: Any, following: Any, new: Any) -> Any:
+        found = False
+        for event in watched:
+            before, after = value_of(event, s, y), value_of(event, following, new)
+            if crosses(event, before, after):
+                found = True
+        return found
+
+    def value_of(event: Any, s: Any, y: Any) -> Any:
+        return number(event(begin + s * (end - begin), y, *others))
+
+    rows, states, at, _ = integrated(
+        *(jacobian, jvp, slope, start, times, own, rtol, tolerated, 1000000),
+        longest=max_step,
+        is_over=is_over if len(watched) > 0 else None,
+    )
+
+    def inside(s: Any, step: Any) -> Any:
+        """The solution at a place of a step."""
+        return between_states(jacobian, jvp, slope, begin, end, own, states, at, step, s)
+
+    def sol(t: Any) -> Any:
+        if not is_array(t):
+            s = (t - begin) / (end - begin)
+            return inside(s, step_at(at, s))
+        found = np.empty((len(start), len(t)))
+        for i in range(len(t)):
+            s = (t[i] - begin) / (end - begin)
+            y = inside(s, step_at(at, s))
+            for m in range(len(start)):
+                found[m, i] = y[m]
+        return found
+
+    last = len(at) - 2
+    place, which = 1.0, -1
+    for index, event in enumerate(watched):
+        if crosses(event, value_of(event, at[last], states[last]), value_of(event, at[last + 1], states[last + 1])):
+
+            def height(s: Any, event: Any = event) -> Any:
+                return value_of(event, s, inside(s, last))
+
+            found = crossing(jacobian, jvp, height, at[last], at[last + 1])
+            if which < 0 or found < place:
+                place, which = found, index
+    t_end = end if which < 0 else begin + place * (end - begin)
+    y_end = np.copy(states[last + 1]) if which < 0 else inside(place, last)
+    if t_eval is None:
+        t = begin + at * (end - begin)
+        t[last + 1] = t_end
+        y = np.copy(states.T)
+        y[:, last + 1] = y_end
+    else:
+        count = 0
+        while count < len(inner) and (inner[count] - t_end) * (end - begin) <= 0.0:
+            count += 1
+        t, y = np.copy(inner[:count]), np.copy(rows[1 : count + 1].T)
+    return Solution(
+        t,
+        y,
+        sol if dense_output else None,
+        None if events is None else tuple([np.full(1 if which == k else 0, t_end) for k in range(len(watched))]),
+        None if events is None else tuple([alone(y_end, which == k) for k in range(len(watched))]),
+        0 if which < 0 else 1,
+        True,
+    )
+
+
+def alone(y: Any, is_there: Any) -> Any:
+    """The vector as the only row of a matrix, or no row."""
+    rows = np.empty((1 if is_there else 0, len(y)))
+    if is_there:
+        rows[0] = y
+    return rows
+
+
+def number(x: Any) -> Any:
+    return np.sum(x) if is_array(x) else x
+
+
+def functions_in(events: Any) -> Any:
+    found = tuple(events) if isinstance(events, tuple | list) else (events,)
+    for event in found:
+        if event_settings(event)[0] != 1:
+            unsupported("an event of `solve_ivp` that does not end the integration (`event.terminal = True`)")
+    return found
+
+
+def crosses(event: Any, before: Any, after: Any) -> Any:
+    """Whether the event happens between two states."""
+    direction = event_settings(event)[1]
+    up, down = before <= 0.0 and after >= 0.0, before >= 0.0 and after <= 0.0
+    return (up and direction >= 0.0) or (down and direction <= 0.0)
+
+
+def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, high: Any) -> Any:
+    """The place between two places where the height is zero, with the derivatives of the equation."""
+
+    def solver(height: Any, start: Any) -> Any:
+        first, second = height(low), height(high)
+        if first != 0.0 and second != 0.0 and (first > 0.0) == (second > 0.0):
+            return high if abs(second) < abs(first) else low  # it is zero there, but for rounding
+        return between(height, low, high, 1e-14, 4e-15, 200)
+
+    return solvers.solved(jacobian, jvp, solver, height, low)
+
+
+def step_at(at: Any, s: Any) -> Any:
+    """The step in which a place is; outside of all, the first or the last one."""
+    low, high = 0, len(at) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at[middle] <= s:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def between_states(
+    jacobian: Any, jvp: Any, f: Any, begin: Any, end: Any, method: Any, states: Any, at: Any, step: Any, s: Any
+) -> Any:
+    def slope(s: Any, y: Any) -> Any:
+        return (end - begin) * f(begin + s * (end - begin), y)
+
+    y, ds = np.copy(states[step]), at[step + 1] - at[step]
+    table = tables_of(method)
+    k = np.zeros((stages_of(method), len(y)))
+    if method == "rodas5p":
+        fill_rosenbrock_stages(jacobian, jvp, slope, table, at[step], ds, y, k, 8)
+    else:
+        fill_stages(slope, table, at[step], ds, y, k, 0, stages_of(method))
+    return dense_row(y, k, table[3], stages_of(method), ds, (s - at[step]) / ds)
+
+
+@derivatives_first("jacobian", "jvp")
+def odeint(
+    jacobian: Any,
+    jvp: Any,
+    func: Any,
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    Dfun: Any = None,  # noqa: N803 (SciPy's name)
+    col_deriv: Any = 0,
+    full_output: Any = 0,
+    ml: Any = None,
+    mu: Any = None,
+    rtol: Any = None,
+    atol: Any = None,
+    tcrit: Any = None,
+    h0: Any = 0.0,
+    hmax: Any = 0.0,
+    hmin: Any = 0.0,
+    ixpr: Any = 0,
+    mxstep: Any = 0,
+    mxhnil: Any = 0,
+    mxordn: Any = 12,
+    mxords: Any = 5,
+    printmessg: Any = 0,
+    tfirst: Any = False,
+) -> Any:
+    """By the method for stiff equations."""
+    if full_output:
+        unsupported("`full_output`")
+
+    def slope(time: Any, y: Any) -> Any:
+        if tfirst:
+            return like_state(func(time, y, *as_tuple(args)), y)
+        return like_state(func(y, time, *as_tuple(args)), y)
+
+    relative, absolute = 1.49012e-8 if rtol is None else rtol, 1.49012e-8 if atol is None else atol
+    times = np.copy(floats(np.asarray(t)))
+    steps = mxstep if mxstep > 0 else 1000000
+    found = integrated(jacobian, jvp, slope, as_state(y0), times, "rodas5p", relative, absolute, steps)
+    return np.copy(found[0])
+
+
+FUNCTIONS: dict[str, Any] = {
+    "solve_ivp": solve_ivp,
+    "odeint": odeint,
+    **{
+        function.__name__: function
+        for function in (
+            *(quadrature.quad, quadrature.fixed_quad, quadrature.trapezoid),
+            *(quadrature.simpson, quadrature.cumulative_trapezoid),
+        )
+    },
+}
+"""By the name in `scipy.integrate`."""

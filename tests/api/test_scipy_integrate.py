@@ -1,0 +1,179 @@
+"""`scipy.integrate` inside differentiated functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.integrate as si
+
+import srcdiff
+
+TIMES = np.linspace(0.0, 2.0, 5)
+RATE, START = 0.7, 1.3
+X = np.array([0.0, 0.3, 0.5, 1.1, 1.4, 2.0])
+SAMPLES = np.array([[1.0, 2.0], [0.5, -1.0], [2.0, 0.3], [1.5, 1.0], [0.1, 0.2], [3.0, -2.0]])
+
+
+def decay(t, y, rate):
+    return [-rate * y[0], -2.0 * rate * y[1]]
+
+
+def fall(t, y, g):
+    return [y[1], -g]
+
+
+def ground(t, y, g):
+    return y[0]
+
+
+def half_way(t, y, g):
+    return y[0] - 0.5
+
+
+ground.terminal, ground.direction = True, -1.0
+half_way.terminal = True
+
+
+def passing(t, y, g):
+    return y[1]
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau"])
+def test_solve_ivp_with_times_and_without(method):
+    def loss(rate, end):
+        given = si.solve_ivp(
+            decay, (0.0, end), [START, 2.0], method, TIMES[1:3], args=(rate,), rtol=1e-9, atol=(1e-9, 1e-10)
+        )
+        steps = si.solve_ivp(decay, (0.0, end), [START, 2.0], method, args=(rate,), rtol=1e-9, atol=1e-9)
+        return np.sum(given.y) + steps.y[0, -1] * steps.t[-1]
+
+    def formula(rate, end):
+        at = TIMES[1:3]
+        inner = np.sum(START * np.exp(-rate * at) + 2.0 * np.exp(-2.0 * rate * at))
+        return inner + START * np.exp(-rate * end) * end
+
+    value, slopes = srcdiff.value_and_grad(loss, wrt=(0, 1), backend="python")(RATE, 1.8)
+    expected = srcdiff.value_and_grad(formula, wrt=(0, 1), backend="python")(RATE, 1.8)
+    assert value == pytest.approx(loss(RATE, 1.8), rel=1e-7)
+    assert (value, slopes) == (pytest.approx(expected[0], rel=1e-7), pytest.approx(expected[1], rel=1e-6))
+
+
+def test_the_dense_output_of_solve_ivp():
+    def loss(rate, t):
+        solution = si.solve_ivp(decay, (0.0, 2.0), [START, 2.0], dense_output=True, args=(rate,), rtol=1e-9, atol=1e-9)
+        return solution.sol(t)[0] + np.sum(solution.sol(np.array([0.0, 2.0]))[0])
+
+    expected = START * np.exp(-RATE * 0.77)
+    at_end = -2.0 * START * np.exp(-2.0 * RATE)
+    found = srcdiff.grad(loss, wrt=(0, 1), backend="python")(RATE, 0.77)
+    assert found == pytest.approx((-0.77 * expected + at_end, -RATE * expected), rel=1e-5)
+
+
+def test_events_that_end_the_integration():
+    def time(v, g):
+        solution = si.solve_ivp(fall, (0.0, 9.0), [0.0, v], args=(g,), events=ground, rtol=1e-8, atol=1e-8)
+        return solution.t_events[0][0]
+
+    def speed(v, g):
+        solution = si.solve_ivp(fall, (0.0, 9.0), [0.0, v], "DOP853", TIMES, args=(g,), events=(ground, half_way))
+        assert solution.status == 1
+        assert solution.t_events[0].size == 0
+        return solution.y_events[1][0, 1] + 0.0 * solution.y[0, -1]
+
+    v, g = 5.0, 9.81
+    slopes = srcdiff.grad(time, wrt=(0, 1), backend="python")
+    assert slopes(v, g) == pytest.approx((2.0 / g, -2.0 * v / g**2), rel=1e-7)
+    second = srcdiff.grad(srcdiff.grad(time, wrt=1), wrt=1, backend="python")(v, g)
+    assert second == pytest.approx(4.0 * v / g**3, rel=1e-6)
+    expected = np.sqrt(v * v - g)
+    assert srcdiff.value_and_grad(speed, backend="python")(v, g) == pytest.approx((expected, v / expected), rel=1e-6)
+    assert speed(v, g) == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_the_event_the_integration_ends_at_the_end():
+    def loss(v):
+        solution = si.solve_ivp(fall, (0.0, 0.5), [0.0, v], args=(9.81,), events=ground)
+        return solution.y[0, -1] + len(solution.t_events[0])
+
+    assert srcdiff.value_and_grad(loss, backend="python")(5.0) == pytest.approx((loss(5.0), 0.5))
+
+
+def test_the_settings_of_an_event_may_change_between_calls():
+    def hit(t, y):
+        return y[0] - 1.0
+
+    hit.terminal, hit.direction = True, 1.0
+
+    def time(v):
+        return si.solve_ivp(lambda t, y: [y[1], -2.0], (0.0, 9.0), [0.0, v], events=hit, rtol=1e-8).t[-1]
+
+    gradient = srcdiff.value_and_grad(time, backend="python")
+    assert gradient(3.0)[0] == pytest.approx((3.0 - np.sqrt(5.0)) / 2.0)
+    hit.direction = -1.0
+    assert gradient(3.0)[0] == pytest.approx((3.0 + np.sqrt(5.0)) / 2.0)
+    hit.terminal = False
+    with pytest.raises(srcdiff.DifferentiationError, match="does not end the integration"):
+        gradient(3.0)
+
+
+def test_what_solve_ivp_does_not_take_is_refused():
+    for options in ({"method": "Euler"}, {"vectorized": True}, {"events": passing}):
+
+        def loss(rate, options=options):
+            return si.solve_ivp(decay, (0.0, 1.0), [1.0, 2.0], args=(rate,), **options).y[0, -1]
+
+        with pytest.raises(srcdiff.DifferentiationError):
+            srcdiff.grad(loss)(RATE)
+
+
+def test_odeint():
+    def loss(rate):
+        return np.sum(si.odeint(decay, [START, 2.0], TIMES, args=(rate,), tfirst=True)[:, 0])
+
+    expected = -START * np.sum(TIMES * np.exp(-RATE * TIMES))
+    found = srcdiff.value_and_grad(loss, backend="python")(RATE)
+    assert found == pytest.approx((loss(RATE), expected), rel=1e-6)
+
+
+def half_infinite(a, p):
+    return si.quad(lambda x: np.exp(-p * x * x), a, np.inf)[0]
+
+
+def infinite(m, p):
+    return si.quad(lambda x: np.exp(-p * (x - m) ** 2) * x, -np.inf, np.inf)[0]
+
+
+def backwards(a, p):
+    return si.quad(lambda x: np.exp(p * x) * (x + 1.3) ** 2, a, -np.inf)[0]
+
+
+def finite(a, p):
+    return si.quad(lambda x, p: np.cos(p * x) / (0.01 + x * x), a, 2.0, args=(p,))[0]
+
+
+def with_few_points(a, p):
+    return si.fixed_quad(lambda x: np.exp(-p * x), a, 1.0, n=6)[0]
+
+
+@pytest.mark.parametrize("integral", [half_infinite, infinite, backwards, finite, with_few_points])
+def test_integrals_of_functions(integral):
+    assert srcdiff.differentiable(integral, backend="python")(0.3, 0.7) == pytest.approx(integral(0.3, 0.7), rel=1e-9)
+    srcdiff.check(integral, 0.3, 0.7, order=2, backend="python")
+
+
+def test_integrals_compiled():
+    value, slope = srcdiff.value_and_grad(half_infinite, wrt="p")(0.0, 0.7)
+    assert value == pytest.approx(0.5 * np.sqrt(np.pi / 0.7))
+    assert slope == pytest.approx(-0.25 * np.sqrt(np.pi) * 0.7**-1.5)
+
+
+def rules(y, x):
+    total = np.sum(si.simpson(y, x=x, axis=0)) + np.sum(si.simpson(y[:5], x[:5], axis=0) ** 2)
+    total += np.sum(si.trapezoid(y.T, x) ** 2) + np.sum(si.simpson(y[:2], dx=0.5, axis=0))
+    total += np.sum(si.cumulative_trapezoid(y, x, axis=0, initial=0) ** 3)
+    return total + np.sum(si.cumulative_trapezoid(y, dx=0.3) ** 2) + np.sum(si.simpson(y[:4, 0], dx=0.2))
+
+
+def test_integrals_of_samples():
+    assert srcdiff.differentiable(rules, backend="python")(SAMPLES, X) == pytest.approx(rules(SAMPLES, X), rel=1e-12)
+    srcdiff.check(rules, SAMPLES, X, backend="python")
