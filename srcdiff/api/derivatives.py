@@ -53,7 +53,7 @@ from srcdiff.frontend.source.watch import Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar, is_complex
-from srcdiff.library.sparse_arrays import stand_for_scipys
+from srcdiff.library import scipy_interpolate, sparse_arrays
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.checks import Names
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, with_identity
@@ -73,7 +73,8 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
     from srcdiff.frontend.reading import Reading
     from srcdiff.passes.compilation import Request
 
-stand_for_scipys()
+for _module in (sparse_arrays, scipy_interpolate):
+    _module.stand_for_scipys()
 _OURS = str(Path(__file__).parent.parent)
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})

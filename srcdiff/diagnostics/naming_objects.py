@@ -40,7 +40,7 @@ _OF_CLASSES: dict[str, str] = {
     "numpy.ndarray": "convert it to a plain array: `np.asarray(...)`",
     "numpy.matrix": "convert it to a plain array: `np.asarray(...)`",
     "scipy.sparse": "convert it to another format: `.tocsr()`",
-    "scipy.interpolate": "use `np.interp`, or write your own interpolation",
+    "scipy.interpolate": "use `np.interp`, `CubicSpline` or `make_interp_spline`",
     "pandas": "convert it to an array: `.to_numpy()`",
     "xarray": "convert it to an array: `.to_numpy()`",
     "torch": "convert it to an array: `.numpy()`",

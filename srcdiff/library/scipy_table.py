@@ -17,6 +17,7 @@ MODULES: dict[str, str] = {
     "scipy.linalg": "scipy_linalg",
     "scipy.special": "special_functions",
     "scipy.optimize": "scipy_optimize",
+    "scipy.interpolate": "scipy_interpolate",
     "scipy.sparse": "sparse_makers",
     "scipy.sparse.linalg": "sparse_linalg",
     "scipy.integrate": "scipy_integrate",

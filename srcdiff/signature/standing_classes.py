@@ -1,7 +1,8 @@
 """Classes of ours that stand for classes of other packages: objects of these are structures, with fields of ours.
 
-A class that stands for another has two static methods: `__srcdiff_made__` makes the object from the fields, and
-`__srcdiff_gradient__` makes the gradient of such an object. The package is not imported for it.
+A class that stands for another has static methods: `__srcdiff_fits__` says whether it stands for an object, or which
+class does. `__srcdiff_made__` makes the object from the fields, and `__srcdiff_gradient__` the gradient of such an
+object; without these, both are instances of our class. The package is not imported for it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def fields_of(value: Any) -> tuple[type, tuple[str, ...]] | None:
     """The class that stands for that of an object, and the names of its fields; None for other objects."""
     plain: Any = type(value)
     kind: Any = standing(plain)
-    if kind is None or not kind.__srcdiff_fits__(value):
+    fits = kind is not None and kind.__srcdiff_fits__(value)
+    if not fits:
         return None
+    kind = fits if isinstance(fits, type) else kind
     return kind, tuple(kind.__dataclass_fields__)

@@ -91,10 +91,10 @@ ROWS = [
     ),
     Row(
         "interpolation",
-        "from scipy.interpolate import interp1d\ng = interp1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])\n"
+        "from scipy.interpolate import UnivariateSpline\ng = UnivariateSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], k=1)\n"
         + function("return g(x)"),
         "SD302",
-        "an instance of `interp1d` is called",
+        "an instance of `LSQUnivariateSpline` is called",
         "np.interp",
         function("return np.interp(x, np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 4.0]))"),
     ),

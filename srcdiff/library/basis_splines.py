@@ -1,0 +1,267 @@
+"""`BSpline`, `make_interp_spline` and `interp1d` of `scipy.interpolate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import scipy_linalg
+from srcdiff.library.language import agree, each, is_array, unsupported
+from srcdiff.library.linear_algebra import floats
+from srcdiff.library.piecewise_polynomials import piece_of
+from srcdiff.signature.standing_classes import stands_for
+
+
+@dataclass(frozen=True)
+class BasisSpline:
+    """Stands for `BSpline`, of one function."""
+
+    t: Any
+    c: Any
+    k: Any
+    extrapolate: Any
+
+    @staticmethod
+    def __srcdiff_fits__(value: Any) -> bool:
+        return value.axis == 0 and value.c.ndim in (1, 2) and value.c.dtype.kind == "f"
+
+    def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        if self.c.ndim != 1:
+            unsupported("`BSpline` of several functions")
+        outside = self.extrapolate if extrapolate is None else extrapolate
+        of = self.derivative(nu)
+        if not is_array(x):
+            return spline_at(of.t, of.c, of.k, x, outside)
+        places = np.asarray(x)
+        result = np.empty(places.shape, np.float64)
+        for i in each(places.shape):
+            result[i] = spline_at(of.t, of.c, of.k, places[i], outside)
+        return result
+
+    def derivative(self: Any, nu: Any = 1) -> Any:
+        t, c, k = np.asarray(self.t), np.asarray(self.c), self.k
+        for _ in range(nu):
+            if k == 0:
+                raise ValueError("Order of derivative is larger than the degree of the spline.")
+            c = differences(t, c, k)
+            t = np.asarray(t[1:-1])
+            k = k - 1
+        return BasisSpline(t, c, k, self.extrapolate)
+
+
+def differences(t: Any, c: Any, k: Any) -> Any:
+    """The coefficients of the derivative (de Boor 1978, X.15)."""
+    count = len(t) - k - 1
+    result = np.zeros(max(count - 1, 0), np.float64)
+    for i in range(count - 1):
+        width = t[i + k + 1] - t[i + 1]
+        if width > 0.0:
+            result[i] = k * (c[i + 1] - c[i]) / width
+    return result
+
+
+def interval_of(t: Any, k: Any, count: Any, x: Any) -> Any:
+    """The interval between knots that x is in, among those where all basis functions are there."""
+    return k + piece_of(t[k : count + 1], x) if count > k + 1 else k
+
+
+def spline_at(t: Any, c: Any, k: Any, x: Any, outside: Any) -> Any:
+    """De Boor's algorithm."""
+    count = len(t) - k - 1
+    if outside == "periodic":
+        x = t[k] + (x - t[k]) % (t[count] - t[k])
+    interval = interval_of(t, k, count, x)
+    while interval > k and t[interval] == t[interval + 1]:
+        interval -= 1
+    values = np.empty(k + 1, np.float64)
+    for j in range(k + 1):
+        values[j] = c[interval - k + j]
+    for r in range(1, k + 1):
+        for j in range(k, r - 1, -1):
+            left = t[interval - k + j]
+            share = (x - left) / (t[interval + 1 + j - r] - left)
+            values[j] = (1.0 - share) * values[j - 1] + share * values[j]
+    found = values[k]
+    if not outside and (x < t[k] or x > t[count]):
+        found = np.nan
+    return found
+
+
+def spline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: Any = 0) -> Any:
+    t, c = np.asarray(floats(t)), np.asarray(floats(c))
+    if c.ndim != 1:
+        unsupported("`BSpline` of several functions")
+    if len(t) < 2 * k + 2 or len(c) < len(t) - k - 1:
+        raise ValueError("Knots, coefficients and degree are inconsistent.")
+    return BasisSpline(t, c, k, extrapolate)
+
+
+def basis_at(t: Any, k: Any, interval: Any, x: Any) -> Any:
+    """The basis functions that are not zero in an interval (de Boor 1978, X)."""
+    values = np.zeros(k + 1, np.float64)
+    values[0] = 1.0
+    for r in range(1, k + 1):
+        carried = 0.0
+        for j in range(r):
+            left, right = t[interval + 1 + j - r], t[interval + 1 + j]
+            part = values[j] / (right - left)
+            values[j] = carried + (right - x) * part
+            carried = (x - left) * part
+        values[r] = carried
+    return values
+
+
+def knots_of(x: Any, k: Any) -> Any:
+    """Knots at the points, or between them, without those next to the ends."""
+    count = len(x)
+    t = np.empty(count + k + 1, np.float64)
+    for i in range(k + 1):
+        t[i] = x[0]
+        t[count + i] = x[count - 1]
+    for i in range(count - k - 1):
+        first = i + (k + 1) // 2
+        t[k + 1 + i] = x[first] if k % 2 == 1 else 0.5 * (x[first] + x[first + 1])
+    return t
+
+
+def make_interp_spline(
+    x: Any, y: Any, k: Any = 3, t: Any = None, bc_type: Any = None, axis: Any = 0, check_finite: Any = True
+) -> Any:
+    if bc_type is not None and bc_type != "not-a-knot":
+        unsupported("`make_interp_spline` with `bc_type`")
+    x, y = np.asarray(floats(x)), np.asarray(floats(y))
+    if y.ndim != 1:
+        unsupported("`make_interp_spline` of several functions")
+    agree(len(x), len(y), "Shapes of x and y are incompatible")
+    for i in range(len(x) - 1):
+        if not x[i] < x[i + 1]:
+            raise ValueError("Expect x to be strictly increasing")
+    if len(x) < k + 1:
+        raise ValueError("there are fewer points than the degree needs")
+    knots = knots_of(x, k) if t is None else np.asarray(floats(t))
+    agree(len(knots), len(x) + k + 1, "the number of knots does not fit to the points")
+    count = len(x)
+    bands = np.zeros((2 * k + 1, count), np.float64)
+    for i in range(count):
+        interval = interval_of(knots, k, count, x[i])
+        values = basis_at(knots, k, interval, x[i])
+        for j in range(k + 1):
+            bands[k + i - (interval - k + j), interval - k + j] = values[j]
+    return BasisSpline(knots, np.asarray(scipy_linalg.solve_banded((k, k), bands, y)), k, True)
+
+
+# -- interp1d ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinearInterpolant:
+    """What `interp1d` makes inside; `below` and `above` are what is returned outside of the points."""
+
+    x: Any
+    y: Any
+    of: Any
+    """A spline, or None."""
+    bounds_error: Any
+    extrapolates: Any
+    below: Any
+    above: Any
+
+    def __call__(self: Any, x: Any) -> Any:
+        if not is_array(x):
+            return self.at(x)
+        places = np.asarray(x)
+        result = np.empty(places.shape, np.float64)
+        for i in each(places.shape):
+            result[i] = self.at(places[i])
+        return result
+
+    def at(self: Any, x: Any) -> Any:
+        is_outside = x < self.x[0] or x > self.x[-1]
+        if self.bounds_error and is_outside:
+            raise ValueError("A value in x_new is outside of the interpolation range.")
+        if self.of is None:
+            i = piece_of(self.x, x)
+            found = self.y[i] + (self.y[i + 1] - self.y[i]) / (self.x[i + 1] - self.x[i]) * (x - self.x[i])
+        else:
+            found = spline_at(self.of.t, self.of.c, self.of.k, x, True)
+        if not self.extrapolates and is_outside:
+            found = self.below + 0.0 if x < self.x[0] else self.above + 0.0
+        return found
+
+
+@dataclass(frozen=True)
+class OutsideInterpolant:
+    """Stands for an `interp1d` that is made outside: a straight line between points."""
+
+    x: Any
+    y: Any
+    bounds_error: Any
+    _extrapolate: Any
+
+    @staticmethod
+    def __srcdiff_fits__(value: Any) -> Any:
+        is_usual = value._extrapolate or bool(np.all(np.isnan(value._fill_value_orig)))
+        if value.y.ndim != 1 or not is_usual:
+            return False
+        return {"linear": OutsideInterpolant, "spline": OutsideSpline}.get(value._kind, False)
+
+    def __call__(self: Any, x: Any) -> Any:
+        return LinearInterpolant(self.x, self.y, None, self.bounds_error, self._extrapolate, np.nan, np.nan)(x)
+
+
+@dataclass(frozen=True)
+class OutsideSpline:
+    """Stands for an `interp1d` that is made outside: a spline."""
+
+    x: Any
+    _spline: Any
+    bounds_error: Any
+    _extrapolate: Any
+
+    def __call__(self: Any, x: Any) -> Any:
+        of = BasisSpline(self._spline.t, np.asarray(self._spline.c[:, 0]), self._spline.k, True)
+        return LinearInterpolant(self.x, self.x, of, self.bounds_error, self._extrapolate, np.nan, np.nan)(x)
+
+
+def interp1d(
+    x: Any,
+    y: Any,
+    kind: Any = "linear",
+    axis: Any = -1,
+    copy: Any = True,
+    bounds_error: Any = None,
+    fill_value: Any = np.nan,
+    assume_sorted: Any = False,
+) -> Any:
+    x, y = np.asarray(floats(x)), np.asarray(floats(y))
+    if y.ndim != 1:
+        unsupported("`interp1d` of several functions")
+    agree(len(x), len(y), "x and y arrays must be equal in length along interpolation axis.")
+    if not assume_sorted:
+        order = np.argsort(x, kind="stable")
+        x, y = np.asarray(x[order]), np.asarray(y[order])
+    if len(x) < 2:
+        raise ValueError("x and y arrays must have at least 2 entries")
+    of = None
+    if kind in ("quadratic", "cubic"):
+        of = make_interp_spline(x, y, 2 if kind == "quadratic" else 3)
+    elif kind != "linear" and kind != "slinear":
+        unsupported("`interp1d` of this kind (use `linear`, `quadratic` or `cubic`)")
+    if isinstance(fill_value, str):
+        return LinearInterpolant(x, y, of, False, True, 0.0, 0.0)
+    if isinstance(fill_value, tuple):
+        below, above = fill_value
+        return LinearInterpolant(x, y, of, False if bounds_error is None else bounds_error, False, below, above)
+    is_given = not (isinstance(fill_value, float) and fill_value != fill_value)
+    raises = bounds_error if bounds_error is not None else not is_given
+    return LinearInterpolant(x, y, of, raises, False, fill_value, fill_value)
+
+
+MAKERS: dict[str, Any] = {"BSpline": spline, "make_interp_spline": make_interp_spline, "interp1d": interp1d}
+
+
+def stand_for_scipys() -> None:
+    stands_for("scipy.interpolate", "BSpline", BasisSpline)
+    stands_for("scipy.interpolate", "interp1d", OutsideInterpolant)

@@ -1,0 +1,413 @@
+"""`scipy.interpolate`: piecewise cubic interpolation, made inside or outside of a program.
+
+The pieces are stored as SciPy stores them: c[j, i] is the coefficient of (x - x[i]) ** (k - 1 - j) in piece i. Values
+may have one more axis. At a breakpoint, the derivative is that of the piece to the right of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.language import agree, each, is_array, unsupported
+from srcdiff.library.linear_algebra import floats
+from srcdiff.signature.standing_classes import stands_for
+
+
+@dataclass(frozen=True)
+class PiecewisePolynomial:
+    """Stands for `PPoly` and the classes of SciPy that are made of it."""
+
+    c: Any
+    x: Any
+    extrapolate: Any
+
+    @staticmethod
+    def __srcdiff_fits__(value: Any) -> bool:
+        return value.axis == 0 and value.c.ndim in (2, 3) and value.c.dtype.kind == "f"
+
+    def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        outside = self.extrapolate if extrapolate is None else extrapolate
+        if nu < 0:
+            return self.antiderivative(-nu)(x, 0, outside)
+        if self.c.ndim == 2:
+            return of_each(value_at, self.c, self.x, x, nu, outside)
+        return rows_of_each(self.c, self.x, x, nu, outside)
+
+    def derivative(self: Any, nu: Any = 1) -> Any:
+        if nu < 0:
+            return self.antiderivative(-nu)
+        return PiecewisePolynomial(derived(self.c, nu), self.x, self.extrapolate)
+
+    def antiderivative(self: Any, nu: Any = 1) -> Any:
+        if self.c.ndim != 2:
+            unsupported("an antiderivative of several functions at once")
+        c = np.asarray(self.c)
+        for _ in range(nu):
+            c = integrated(c, self.x)
+        return PiecewisePolynomial(c, self.x, self.extrapolate)
+
+    def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        outside = self.extrapolate if extrapolate is None else extrapolate
+        if outside == "periodic":
+            unsupported("an integral of a periodic function")
+        whole = self.antiderivative()
+        return whole(b, 0, outside) - whole(a, 0, outside)
+
+
+# -- evaluation -------------------------------------------------------------------------------------------------------
+
+
+def of_each(function: Any, c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
+    if not is_array(x):
+        return function(c, knots, x, nu, outside)
+    places = np.asarray(x)
+    result = np.empty(places.shape, np.float64)
+    for i in each(places.shape):
+        result[i] = function(c, knots, places[i], nu, outside)
+    return result
+
+
+def rows_of_each(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
+    width = c.shape[2]
+    if not is_array(x):
+        row = np.empty(width, np.float64)
+        for j in range(width):
+            row[j] = value_at(c[:, :, j], knots, x, nu, outside)
+        return row
+    places = np.asarray(x)
+    if places.ndim != 1:
+        unsupported("several functions at places that are no vector")
+    rows = np.empty((len(places), width), np.float64)
+    for i in range(len(places)):
+        for j in range(width):
+            rows[i, j] = value_at(c[:, :, j], knots, places[i], nu, outside)
+    return rows
+
+
+def piece_of(knots: Any, x: Any) -> Any:
+    """The piece that x is in; the first or the last one for what is outside."""
+    low, high = 0, len(knots) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if x >= knots[middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def value_at(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
+    if outside == "periodic":
+        x = knots[0] + (x - knots[0]) % (knots[-1] - knots[0])
+    i = piece_of(knots, x)
+    distance = x - knots[i]
+    total = 0.0
+    for j in range(c.shape[0] - nu):
+        factor = 1.0
+        for m in range(nu):
+            factor *= c.shape[0] - 1 - j - m
+        total = total * distance + factor * c[j, i]
+    if not outside and (x < knots[0] or x > knots[-1]):
+        total = np.nan
+    return total
+
+
+def derived(c: Any, nu: Any) -> Any:
+    """The coefficients of a derivative."""
+    result = np.zeros((max(c.shape[0] - nu, 1), *c.shape[1:]), np.float64)
+    for j in range(c.shape[0] - nu):
+        factor = 1.0
+        for m in range(nu):
+            factor *= c.shape[0] - 1 - j - m
+        result[j] = factor * c[j]
+    return result
+
+
+def integrated(c: Any, knots: Any) -> Any:
+    """The coefficients of the integral from the first breakpoint."""
+    order = c.shape[0]
+    result = np.zeros((order + 1, c.shape[1]), np.float64)
+    total = 0.0
+    for i in range(c.shape[1]):
+        width = knots[i + 1] - knots[i]
+        result[order, i] = total
+        piece = 0.0
+        for j in range(order):
+            result[j, i] = c[j, i] / (order - j)
+            piece = (piece + result[j, i]) * width
+        total += piece
+    return result
+
+
+# -- making -----------------------------------------------------------------------------------------------------------
+
+
+def checked_points(x: Any, y: Any, axis: Any) -> Any:
+    """The points and their values as columns."""
+    x, y = np.asarray(floats(x)), np.asarray(floats(y))
+    if x.ndim != 1 or y.ndim > 2:
+        unsupported("interpolation of values with more than two axes")
+    if y.ndim == 2 and axis != 0:
+        unsupported("interpolation along an axis other than the first")
+    agree(len(x), y.shape[0], "The length of `y` along `axis` does not match the length of `x`")
+    if len(x) < 2:
+        raise ValueError("`x` must contain at least 2 elements.")
+    for i in range(len(x) - 1):
+        if not x[i] < x[i + 1]:
+            raise ValueError("`x` must be strictly increasing sequence.")
+    return x, np.asarray(y[:, None]) if y.ndim == 1 else y
+
+
+def by_slopes(x: Any, y: Any, slopes: Any, is_row: Any, extrapolate: Any) -> Any:
+    """The pieces with these values and slopes at the breakpoints."""
+    count, width = y.shape
+    c = np.empty((4, count - 1, width), np.float64)
+    for i in range(count - 1):
+        h = x[i + 1] - x[i]
+        for j in range(width):
+            secant = (y[i + 1, j] - y[i, j]) / h
+            bend = (slopes[i, j] + slopes[i + 1, j] - 2.0 * secant) / h
+            c[0, i, j] = bend / h
+            c[1, i, j] = (secant - slopes[i, j]) / h - bend
+            c[2, i, j] = slopes[i, j]
+            c[3, i, j] = y[i, j]
+    return PiecewisePolynomial(c[:, :, 0] if is_row else c, x, extrapolate)
+
+
+def hermite(x: Any, y: Any, dydx: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
+    points, values = checked_points(x, y, axis)
+    slopes = np.asarray(floats(dydx))
+    agree(len(points), slopes.shape[0], "`dydx` and `y` have different shapes")
+    is_row = np.ndim(y) == 1
+    slopes = np.asarray(slopes[:, None]) if is_row else slopes
+    return by_slopes(points, values, slopes, is_row, True if extrapolate is None else extrapolate)
+
+
+def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
+    """Fritsch and Butland 1984: harmonic means of the slopes, which keep the values monotone."""
+    points, values = checked_points(x, y, axis)
+    count, width = values.shape
+    slopes = np.zeros((count, width), np.float64)
+    for j in range(width):
+        for i in range(1, count - 1):
+            h0, h1 = points[i] - points[i - 1], points[i + 1] - points[i]
+            m0, m1 = (values[i, j] - values[i - 1, j]) / h0, (values[i + 1, j] - values[i, j]) / h1
+            if m0 * m1 > 0.0:
+                w0, w1 = 2.0 * h1 + h0, h1 + 2.0 * h0
+                slopes[i, j] = (w0 + w1) / (w0 / m0 + w1 / m1)
+        if count == 2:
+            slopes[0, j] = (values[1, j] - values[0, j]) / (points[1] - points[0])
+            slopes[1, j] = (values[1, j] - values[0, j]) / (points[1] - points[0])
+        else:
+            slopes[0, j] = slope_at_end(points, values[:, j], 0, 1, 2)
+            slopes[count - 1, j] = slope_at_end(points, values[:, j], count - 1, count - 2, count - 3)
+    return by_slopes(points, values, slopes, np.ndim(y) == 1, True if extrapolate is None else extrapolate)
+
+
+def slope_at_end(x: Any, y: Any, last: Any, second: Any, third: Any) -> Any:
+    """Three-point formula, limited so that the shape stays."""
+    h0, h1 = np.abs(x[second] - x[last]), np.abs(x[third] - x[second])
+    m0 = (y[second] - y[last]) / (x[second] - x[last])
+    m1 = (y[third] - y[second]) / (x[third] - x[second])
+    slope = ((2.0 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
+    if np.sign(slope) != np.sign(m0):
+        slope = 0.0
+    elif np.sign(m0) != np.sign(m1) and np.abs(slope) > 3.0 * np.abs(m0):
+        slope = 3.0 * m0
+    return slope
+
+
+def akima(x: Any, y: Any, axis: Any = 0, *, method: Any = "akima", extrapolate: Any = None) -> Any:
+    """Akima 1970; `makima` also counts how large slopes are."""
+    points, values = checked_points(x, y, axis)
+    count, width = values.shape
+    slopes = np.empty((count, width), np.float64)
+    m = np.empty(count + 3, np.float64)
+    for j in range(width):
+        if count == 2:
+            slopes[0, j] = (values[1, j] - values[0, j]) / (points[1] - points[0])
+            slopes[1, j] = (values[1, j] - values[0, j]) / (points[1] - points[0])
+        else:
+            for i in range(count - 1):
+                m[i + 2] = (values[i + 1, j] - values[i, j]) / (points[i + 1] - points[i])
+            m[1] = 2.0 * m[2] - m[3]
+            m[0] = 2.0 * m[1] - m[2]
+            m[count + 1] = 2.0 * m[count] - m[count - 1]
+            m[count + 2] = 2.0 * m[count + 1] - m[count]
+            largest = 0.0
+            for i in range(count):
+                largest = max(largest, weight(m, i + 2, method) + weight(m, i, method))
+            for i in range(count):
+                after, before = weight(m, i + 2, method), weight(m, i, method)
+                if after + before > 1e-9 * largest:
+                    slopes[i, j] = m[i + 1] + before / (after + before) * (m[i + 2] - m[i + 1])
+                else:
+                    slopes[i, j] = 0.5 * (m[i + 3] + m[i])
+    return by_slopes(points, values, slopes, np.ndim(y) == 1, False if extrapolate is None else extrapolate)
+
+
+def weight(m: Any, i: Any, method: Any) -> Any:
+    change = np.abs(m[i + 1] - m[i])
+    return change + 0.5 * np.abs(m[i + 1] + m[i]) if method == "makima" else change
+
+
+def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Any:
+    points, values = checked_points(x, y, axis)
+    if bc_type == "periodic":
+        slopes = periodic_slopes(points, values)
+        return by_slopes(points, values, slopes, np.ndim(y) == 1, "periodic" if extrapolate is None else extrapolate)
+    if isinstance(bc_type, tuple):
+        start, end = bc_type
+    else:
+        start, end = bc_type, bc_type
+    count, width = values.shape
+    lower, diagonal, upper = np.zeros(count), np.ones(count), np.zeros(count)
+    right = np.zeros((count, width), np.float64)
+    h, secant = np.empty(count - 1), np.empty((count - 1, width), np.float64)
+    for i in range(count - 1):
+        h[i] = points[i + 1] - points[i]
+        for j in range(width):
+            secant[i, j] = (values[i + 1, j] - values[i, j]) / h[i]
+    for i in range(1, count - 1):
+        lower[i], diagonal[i], upper[i] = h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]
+        for j in range(width):
+            right[i, j] = 3.0 * (h[i] * secant[i - 1, j] + h[i - 1] * secant[i, j])
+    if start == "not-a-knot":
+        if count == 2:
+            right[0] = secant[0]
+        elif count == 3 and end == "not-a-knot":
+            upper[0] = 1.0
+            right[0] = 2.0 * secant[0]
+        else:
+            both = h[0] + h[1]
+            diagonal[0], upper[0] = h[1], both
+            right[0] = ((h[0] + 2.0 * both) * h[1] * secant[0] + h[0] ** 2 * secant[1]) / both
+    else:
+        order, slope = condition_of(start)
+        if order == 1:
+            right[0] = slope
+        else:
+            diagonal[0], upper[0] = 2.0 * h[0], h[0]
+            right[0] = 3.0 * h[0] * secant[0] - 0.5 * slope * h[0] ** 2
+    last = count - 1
+    if end == "not-a-knot":
+        if count == 2:
+            right[1] = secant[0]
+        elif count == 3 and start == "not-a-knot":
+            lower[2] = 1.0
+            right[2] = 2.0 * secant[1]
+        else:
+            both = h[last - 1] + h[last - 2]
+            diagonal[last], lower[last] = h[last - 2], both
+            right[last] = (
+                h[last - 1] ** 2 * secant[last - 2] + (2.0 * both + h[last - 1]) * h[last - 2] * secant[last - 1]
+            ) / both
+    else:
+        order, slope = condition_of(end)
+        if order == 1:
+            right[last] = slope
+        else:
+            diagonal[last], lower[last] = 2.0 * h[last - 1], h[last - 1]
+            right[last] = 3.0 * h[last - 1] * secant[last - 1] + 0.5 * slope * h[last - 1] ** 2
+    slopes = tridiagonal_solution(lower, diagonal, upper, right)
+    return by_slopes(points, values, slopes, np.ndim(y) == 1, True if extrapolate is None else extrapolate)
+
+
+def condition_of(bc: Any) -> Any:
+    """The order of the derivative at an end, and its value."""
+    if bc == "clamped":
+        return 1, 0.0
+    if bc == "natural":
+        return 2, 0.0
+    if not isinstance(bc, tuple):
+        unsupported("this `bc_type`")
+    order, value = bc
+    if order != 1 and order != 2:
+        raise ValueError("The specified derivative order must be 1 or 2.")
+    return order, value
+
+
+def tridiagonal_solution(lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
+    """By elimination without pivots: the diagonals of splines need none."""
+    count, width = right.shape
+    ratio = np.empty(count, np.float64)
+    x = np.empty((count, width), np.float64)
+    for i in range(count):
+        below = lower[i] if i > 0 else 0.0
+        pivot = diagonal[i] - below * ratio[i - 1] if i > 0 else diagonal[i]
+        ratio[i] = upper[i] / pivot
+        for j in range(width):
+            x[i, j] = (right[i, j] - below * x[i - 1, j]) / pivot if i > 0 else right[i, j] / pivot
+    for i in range(count - 2, -1, -1):
+        for j in range(width):
+            x[i, j] -= ratio[i] * x[i + 1, j]
+    return x
+
+
+def periodic_slopes(points: Any, values: Any) -> Any:
+    """The equations close into a ring: a tridiagonal matrix plus one of rank one (Sherman and Morrison 1950)."""
+    count, width = len(points) - 1, values.shape[1]
+    slopes = np.zeros((count + 1, width), np.float64)
+    for j in range(width):
+        if np.abs(values[0, j] - values[count, j]) > 1e-8 + 1e-15 * np.abs(values[count, j]):
+            raise ValueError("The first and last `y` point along axis 0 must be identical when bc_type='periodic'.")
+    if count == 1:
+        return slopes
+    h, secant = np.empty(count), np.empty((count, width), np.float64)
+    for i in range(count):
+        h[i] = points[i + 1] - points[i]
+        for j in range(width):
+            secant[i, j] = (values[i + 1, j] - values[i, j]) / h[i]
+    if count == 2:  # both slopes are equal to the weighted mean
+        for j in range(width):
+            middle = (secant[0, j] * h[1] + secant[1, j] * h[0]) / (h[0] + h[1])
+            slopes[0, j], slopes[2, j] = middle, middle
+            slopes[1, j] = middle
+        return slopes
+    lower, diagonal, upper = np.empty(count), np.empty(count), np.empty(count)
+    right = np.zeros((count, width + 1), np.float64)
+    for i in range(count):
+        before = h[i - 1] if i > 0 else h[count - 1]
+        lower[i], diagonal[i], upper[i] = h[i], 2.0 * (before + h[i]), before
+        for j in range(width):
+            of_before = secant[i - 1, j] if i > 0 else secant[count - 1, j]
+            right[i, j] = 3.0 * (h[i] * of_before + before * secant[i, j])
+    corner, other = h[0], upper[count - 1]  # above and below: row 0 reads the last, the last row reads the first
+    scale = -diagonal[0]
+    diagonal[0] -= scale
+    diagonal[count - 1] -= corner * other / scale
+    right[0, width] = scale
+    right[count - 1, width] = other
+    lower[0], upper[count - 1] = 0.0, 0.0
+    x = tridiagonal_solution(lower, diagonal, upper, right)
+    for j in range(width):
+        share = (x[0, j] + corner / scale * x[count - 1, j]) / (
+            1.0 + x[0, width] + corner / scale * x[count - 1, width]
+        )
+        for i in range(count):
+            slopes[i, j] = x[i, j] - share * x[i, width]
+        slopes[count, j] = slopes[0, j]
+    return slopes
+
+
+def ppoly(c: Any, x: Any, extrapolate: Any = None, axis: Any = 0) -> Any:
+    if axis != 0:
+        unsupported("`PPoly` with an axis")
+    return PiecewisePolynomial(floats(c), floats(x), True if extrapolate is None else extrapolate)
+
+
+MAKERS: dict[str, Any] = {
+    "CubicSpline": cubic_spline,
+    "PchipInterpolator": pchip,
+    "Akima1DInterpolator": akima,
+    "CubicHermiteSpline": hermite,
+    "PPoly": ppoly,
+}
+
+
+def stand_for_scipys() -> None:
+    for name in MAKERS:
+        stands_for("scipy.interpolate", name, PiecewisePolynomial)

@@ -1,0 +1,16 @@
+"""The table of `scipy.interpolate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from srcdiff.library import basis_splines, grid_interpolation, piecewise_polynomials
+
+FUNCTIONS: dict[str, Any] = {**piecewise_polynomials.MAKERS, **basis_splines.MAKERS, **grid_interpolation.MAKERS}
+"""By the name in `scipy.interpolate`."""
+
+
+def stand_for_scipys() -> None:
+    """Let our classes stand for SciPy's, whether it is installed or not."""
+    for module in (piecewise_polynomials, basis_splines, grid_interpolation):
+        module.stand_for_scipys()

@@ -1,0 +1,191 @@
+"""`scipy.interpolate`: interpolants made inside and outside, with respect to points, values and places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import interpolate as si
+
+import srcdiff
+
+RANDOM = np.random.default_rng(1)
+X = np.array([0.0, 1.0, 1.7, 3.0, 4.5])
+Y = np.array([1.0, -0.5, 2.0, 0.3, 0.9])
+COLUMNS = RANDOM.normal(size=(5, 2))
+AT = np.array([0.2, 1.4, 3.3, 4.4, 2.0])
+BEYOND = np.array([-1.0, 0.5, 6.0])
+RING = np.append(X, 6.0)
+KNOTS = np.array([0.0, 0.1, 0.2, 1.0, 2.0, 3.0, 4.5, 5.0])
+GRID = np.array([0.0, 1.0, 2.5])
+OTHER = np.array([0.0, 0.7, 1.5, 2.0])
+TABLE = RANDOM.normal(size=(3, 4))
+PLACES = np.array([[0.3, 0.2], [1.7, 1.1], [2.2, 1.9]])
+
+cubic, spline = si.CubicSpline(X, Y), si.make_interp_spline(X, Y)
+line, smooth = si.interp1d(X, Y), si.interp1d(X, Y, "cubic")
+grid, akima = si.RegularGridInterpolator((GRID, OTHER), TABLE), si.Akima1DInterpolator(X, Y)
+
+
+def few_points(x: Any, y: Any, p: Any) -> Any:
+    three, two = si.CubicSpline(x[:3], y[:3]), si.CubicSpline(x[:2], y[:2])
+    return np.sum(three(p[:2]) ** 2) + two(p[0]) + si.PchipInterpolator(x[:2], y[:2])(p[0])
+
+
+def conditions(x: Any, y: Any, p: Any) -> Any:
+    first = si.CubicSpline(x, y, bc_type=((1, y[0]), (2, p[0])))
+    second = si.CubicSpline(x, y, bc_type=("not-a-knot", "natural"))
+    return np.sum(first(p) ** 2) + np.sum(second(p)) + si.CubicSpline(x, y, bc_type="clamped")(p[0])
+
+
+def methods(x: Any, y: Any, p: Any) -> Any:
+    of = si.CubicSpline(x, y)
+    return of.integrate(p[0], p[1]) + np.sum(of.derivative()(p) ** 2) + of.antiderivative()(p[2]) + of(p[1], 2)
+
+
+def in_ring(x: Any, y: Any, p: Any, n: Any) -> Any:
+    return np.sum(si.CubicSpline(x[: n + 1], np.append(y[:n], y[0]), bc_type="periodic")(2.0 * p) ** 2)
+
+
+def splines(x: Any, y: Any, p: Any) -> Any:
+    of = si.make_interp_spline(x, y)
+    return np.sum(of(p) ** 2) + np.sum(si.make_interp_spline(x, y, k=2)(p)) + si.make_interp_spline(x, y, k=1)(p[0])
+
+
+def bases(t: Any, c: Any, p: Any) -> Any:
+    of = si.BSpline(t, c, 2)
+    return np.sum(of(p) ** 2) + of(p[0], 1) + np.sum(of.derivative()(p))
+
+
+def lines(x: Any, y: Any, p: Any) -> Any:
+    beyond = si.interp1d(x, y, fill_value="extrapolate")
+    return np.sum(si.interp1d(x, y)(p) ** 2) + np.sum(si.interp1d(x, y, kind="cubic")(p)) + np.sum(beyond(2.0 * p))
+
+
+def filled(x: Any, y: Any, p: Any) -> Any:
+    return np.sum(si.interp1d(x, y, bounds_error=False, fill_value=(y[0] ** 2, 2.0))(p) ** 2)
+
+
+def on_grid(x: Any, v: Any, p: Any) -> Any:
+    of = si.RegularGridInterpolator((x, OTHER), v)
+    return np.sum(of(p) ** 2) + of((p[0, 0], p[0, 1]))
+
+
+def beside_grid(x: Any, v: Any, p: Any) -> Any:
+    beyond = si.RegularGridInterpolator((x, OTHER), v, bounds_error=False, fill_value=None)
+    constant = si.RegularGridInterpolator((x, OTHER), v, bounds_error=False, fill_value=7.0)
+    return np.sum(beyond(3.0 * p) ** 2) + np.sum(constant(2.0 * p))
+
+
+def of_columns(x: Any, y: Any, p: Any) -> Any:
+    of = si.CubicSpline(x, y)
+    return np.sum(of(p) ** 2) + np.sum(of(p[0]))
+
+
+CASES: dict[str, tuple[Callable[..., Any], Any, Any, Any]] = {
+    "cubic": (lambda x, y, p: np.sum(si.CubicSpline(x, y)(p) ** 2), X, Y, AT),
+    "cubic of few points": (few_points, X, Y, AT),
+    "cubic with conditions": (conditions, X, Y, AT),
+    "natural": (lambda x, y, p: np.sum(si.CubicSpline(x, y, bc_type="natural")(p, 1) ** 2), X, Y, AT),
+    "cubic of columns": (of_columns, X, COLUMNS, AT),
+    "periodic": (lambda x, y, p: in_ring(x, y, p, 5) + in_ring(x, y, p, 3) + in_ring(x, y, p, 2), RING, Y, AT),
+    "beyond": (
+        lambda x, y, p: np.sum(si.CubicSpline(x, y)(p) ** 2) + np.nansum(si.Akima1DInterpolator(x, y)(p)),
+        *(X, Y, BEYOND),
+    ),
+    "pchip": (lambda x, y, p: np.sum(si.PchipInterpolator(x, y)(p) ** 2), X, Y, AT),
+    "pchip of monotone values": (lambda x, y, p: np.sum(si.PchipInterpolator(x, np.cumsum(y**2))(p) ** 2), X, Y, AT),
+    "akima": (lambda x, y, p: np.sum(si.Akima1DInterpolator(x, y)(p) ** 2), X, Y, AT),
+    "makima": (lambda x, y, p: np.sum(si.Akima1DInterpolator(x, y, method="makima")(p) ** 2), X, Y, AT),
+    "hermite": (lambda x, y, p: np.sum(si.CubicHermiteSpline(x, y, p)(p) ** 2), X, Y, AT),
+    "methods": (methods, X, Y, AT),
+    "splines": (splines, X, Y, AT),
+    "bases": (bases, KNOTS, Y, AT[:-1]),
+    "lines": (lines, X, Y, AT),
+    "filled": (filled, X, Y, BEYOND),
+    "grid": (on_grid, GRID, TABLE, PLACES),
+    "beside the grid": (beside_grid, GRID, TABLE, PLACES),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_gradient_are_those_of_scipy(name):
+    f, *given = CASES[name]
+    value, bars = srcdiff.value_and_grad(f, wrt=(0, 1, 2), backend="python")(*given)
+    dots = [RANDOM.normal(size=x.shape) for x in given]
+
+    def moved(step):
+        return f(*[x + step * d for x, d in zip(given, dots, strict=True)])
+
+    h = 1e-4
+    wanted = (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h)
+    np.testing.assert_allclose(value, f(*given), rtol=1e-10)
+    np.testing.assert_allclose(sum(np.sum(b * d) for b, d in zip(bars, dots, strict=True)), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["natural", "akima", "grid"])
+def test_both_modes_and_second_derivatives_agree(name):
+    f, *given = CASES[name]
+    srcdiff.check(f, *given, backend="python")
+
+
+@pytest.mark.numba
+def test_compiled_code_does_the_same():
+    f, *given = CASES["cubic with conditions"]
+    found, wanted = (srcdiff.grad(f, wrt=(0, 1, 2), backend=b)(*given) for b in ("numba", "python"))
+    for bar, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(bar, other, rtol=1e-10)
+
+
+def test_interpolants_from_outside():
+    def f(p):
+        return np.sum(cubic(p) ** 2 + cubic.derivative()(p) + spline(p) + line(p) + smooth(p) + akima(p))
+
+    def on_table(p):
+        return np.sum(grid(p) ** 2) + np.sum(grid((p[:, 0], p[:, 1])))
+
+    for of, at in ((f, AT), (on_table, PLACES)):
+        np.testing.assert_allclose(srcdiff.differentiable(of, backend="python")(at), of(at), rtol=1e-12)
+        dots = RANDOM.normal(size=at.shape)
+        wanted = (of(at + 1e-5 * dots) - of(at - 1e-5 * dots)) / 2e-5
+        np.testing.assert_allclose(np.sum(srcdiff.grad(of, backend="python")(at) * dots), wanted, rtol=1e-7)
+
+
+def test_an_interpolant_may_be_an_argument():
+    def f(of, p):
+        return np.sum(of(p) ** 2)
+
+    bar = srcdiff.grad(f, backend="python")(cubic, AT)
+    step = np.zeros_like(cubic.c)
+    step[2, 1] = 1e-6
+    above, below = (si.PPoly(cubic.c + s * step, cubic.x) for s in (1.0, -1.0))
+    np.testing.assert_allclose(bar.c[2, 1], (f(above, AT) - f(below, AT)) / 2e-6, rtol=1e-7)
+
+
+def test_places_without_a_value():
+    def f(p):
+        return akima(p)
+
+    assert np.isnan(srcdiff.differentiable(f, backend="python")(7.0))
+    with pytest.raises(ValueError, match="outside of the interpolation range"):
+        srcdiff.grad(lambda p: line(p), backend="python")(7.0)
+    with pytest.raises(ValueError, match="out of bounds"):
+        srcdiff.grad(lambda p: np.sum(grid(p)), backend="python")(PLACES + 5.0)
+    with pytest.raises(ValueError, match="strictly increasing"):
+        srcdiff.grad(lambda x: si.CubicSpline(x, Y)(0.5), backend="python")(X[::-1].copy())
+
+
+REFUSED = {
+    "kind": (lambda p: si.interp1d(X, p, kind="nearest")(0.5) * 1.0, "of this kind"),
+    "condition": (lambda p: si.make_interp_spline(X, p, bc_type="natural")(0.5), "with `bc_type`"),
+    "method": (lambda p: np.sum(si.RegularGridInterpolator((X,), p, method="cubic")(p)), "other than `linear`"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_supported_is_refused(name):
+    f, message = REFUSED[name]
+    with pytest.raises(srcdiff.DifferentiationError, match=message):
+        srcdiff.grad(f, backend="python")(Y)
