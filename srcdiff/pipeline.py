@@ -108,7 +108,7 @@ def of_jacobian(when: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def in_threads(state: Compilation) -> bool:
     """Whether threads share loops."""
-    return state.request.parallel and on_host(state) and not state.request.jacobian
+    return state.request.parallel and on_host(state)
 
 
 def few_lanes(state: Compilation) -> bool:
@@ -223,6 +223,10 @@ DIFFERENTIATE = (
 )
 FIRST_ADDITIONS = Pass("first additions", each(assign_first), "the first addition to an element of zeros assigns it")
 STRONG_ZEROS = Pass("strong zeros", each(choose_zeros), "products that are zero if an adjoint is become choices")
+SINGLE_ITERATIONS = Pass(
+    "single iterations", each(branch_on_single_iterations), "loops of one iteration at most are branches", on_host
+)
+PARALLEL_LOOPS = Pass("parallel loops", share_loops, "threads share loops with independent iterations")
 OPTIMIZE = (
     *CLEAN_UP,
     BRANCH_FUSION,
@@ -249,13 +253,12 @@ OPTIMIZE = (
     Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
     Pass("loop distribution", each(distribute_loops), "functions leave serial loops that store their results", on_host),
     *CLEAN_UP,
-    Pass("parallel loops", share_loops, "threads share loops with independent iterations", in_threads),
+    replace(SINGLE_ITERATIONS, when=in_threads),
+    replace(PARALLEL_LOOPS, when=lambda state: in_threads(state) and not state.request.jacobian),
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
-    Pass(
-        "single iterations", each(branch_on_single_iterations), "loops of one iteration at most are branches", on_host
-    ),
+    SINGLE_ITERATIONS,
     *CLEAN_UP,
     BRANCH_FUSION,
     FIRST_ADDITIONS,
@@ -278,6 +281,7 @@ JACOBIAN = tuple(
     )
 )
 FINISH = (
+    replace(PARALLEL_LOOPS, when=of_jacobian(in_threads)),
     of_backend("product buffers", each(reuse_product_buffers), "products in loops write into one array"),
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
     Pass(

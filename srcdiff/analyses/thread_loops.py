@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from srcdiff.analyses.carried_reductions import PRODUCT, SUM, reduction_of
 from srcdiff.analyses.dependence import Dependence
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
+    Alloc,
     Apply,
     Block,
     Call,
@@ -17,6 +19,7 @@ from srcdiff.ir.nodes import (
     Function,
     Grow,
     If,
+    Index,
     Library,
     Load,
     Loop,
@@ -62,11 +65,58 @@ class Alone:
     reason: str
 
 
+class _Dependence(Dependence):
+    """Knows, too, that the row which a loop fills is another one than the row which it has filled before.
+
+    for t in range(n) with u = x
+        v = rows[t]            `u` is `x`, or the row before `v`
+        ...
+        yield v
+    """
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.rows: dict[frozenset[Value], Loop] = {}
+        """A loop parameter and a view, which are different in each iteration of the loop."""
+        for operation in walk(function.body):
+            if isinstance(operation, Loop) and operation.counted:
+                self.find_rows(operation)
+
+    def find_rows(self, loop: Loop) -> None:
+        start, _, step = [self.constants.get(b) for b in loop.bounds or ()]
+        if not isinstance(start, int) or not isinstance(step, int) or start < 0 or step < 1:
+            return
+        for param, init, following in zip(loop.params, loop.inits, loop.body.yields, strict=False):
+            match self.definition.get(following):
+                case View(array=array, items=(Index(value=index), *_)) if index is loop.index:
+                    is_new = isinstance(self.definition.get(array), Alloc) and array not in self.memory(init)
+                    if is_new and self.structure.home[following] is loop.body:
+                        self.rows[frozenset((param, following))] = loop
+
+    def different(self, a: Value, b: Value, *loops: Loop) -> bool:
+        return super().different(a, b, *loops) or any(
+            all(self.is_inside(inner, loop) for inner in loops)
+            for x in self.views(a)
+            for y in self.views(b)
+            if (loop := self.rows.get(frozenset((x, y)))) is not None
+        )
+
+    def is_inside(self, inner: Loop, loop: Loop) -> bool:
+        return loop in self.structure.loops_around(self.structure.block_of[inner])
+
+    def views(self, array: Value) -> Iterator[Value]:
+        """An array, and those that it is a view of."""
+        yield array
+        while array in self.apart.bases:
+            array = self.apart.bases[array]
+            yield array
+
+
 class ThreadLoops:
     """Looks at the loops of a function."""
 
     def __init__(self, function: Function) -> None:
-        self.dependence = Dependence(function)
+        self.dependence = _Dependence(function)
 
     def choice(self, loop: Loop) -> Shared | Alone:
         if not loop.counted or loop.count is not None:
@@ -84,6 +134,8 @@ class ThreadLoops:
         pinned = next((p for o in walk(loop.body) if (p := self.order_needed_by(o, own))), None)
         if pinned is not None:
             return Alone(pinned)
+        if loop.parallel is not None and self.only_assigns(loop, own):
+            return Shared(tuple(reductions), ())
         private = self.private(loop, own)
         return private if isinstance(private, Alone) else Shared(tuple(reductions), private)
 
@@ -110,6 +162,16 @@ class ThreadLoops:
             case Grow() if not self.dependence.memory(operation.array) <= own:
                 return "its iterations share a list"
         return None
+
+    def only_assigns(self, loop: Loop, own: set[Value]) -> bool:
+        """Whether all that the loop does to memory from outside is to assign elements of arrays that it never reads.
+
+        Then sweeps of a Jacobian are independent, because each of them assigns parts of its own.
+        """
+        effects, memory = self.dependence.effects((loop,)), self.dependence.memory
+        written = [s for s in effects.stores if not memory(s.array) <= own]
+        read = effects.reads | {site for x in effects.loads for site in memory(x.array)}
+        return not any(s.adds or memory(s.array) & (read | own) for s in written)
 
     # -- memory --------------------------------------------------------------------------------------------------------
 

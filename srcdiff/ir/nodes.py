@@ -332,7 +332,8 @@ class If(Operation):
 class Parallel:
     """What a user says of a loop by `prange`: its iterations are independent, but for reductions.
 
-    A pass looks whether that can be true, and takes the mark from the loop: no other pass sees it.
+    A pass looks whether that can be true, and takes the mark from the loop. The loop over the sweeps of a Jacobian has
+    the mark, too, for the pass that lets threads share loops.
     """
 
     reductions: tuple[tuple[str, Span], ...] = ()

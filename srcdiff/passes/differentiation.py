@@ -125,6 +125,7 @@ def jacobian(state: Compilation) -> None:
         main = replace(main, body=Block(main.body.operations, tuple(tangents)))
     most = request.directions or MOST_LANES
     sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most, request.numbers)
+    sweep = replace(sweep, in_threads=request.parallel)
     state.main = jacobian_of(sweep, free_name(state, f"{primal.name}_jacobian"))
     state.callees += tuple(_called(state.main, state.differentiated_callees, {c.name for c in state.callees}))
 

@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import (
     Copy,
     Function,
     Loop,
+    Parallel,
     Print,
     Raise,
     Reshape,
@@ -66,6 +67,8 @@ class Sweep:
     most: int = MOST_LANES
     numbers: int | None = None
     """How many directions there are, if that is known."""
+    in_threads: bool = False
+    """Whether threads may share the sweeps."""
 
 
 def jacobian_of(sweep: Sweep, name: str) -> Function:
@@ -108,7 +111,9 @@ class _Jacobian:
             with build.block() as operations:
                 self.sweeps(params, along, across, found, total)
             bounds = (build.const(0), total, build.const(self.most))
-            build.add(Loop(self.start, bounds, (), (), None, Block(tuple(operations)), ()))
+            body = Block(tuple(operations))
+            alone = Parallel() if sweep.in_threads else None
+            build.add(Loop(self.start, bounds, (), (), None, body, (), parallel=alone))
         yields = []
         for k, output in enumerate(outputs):
             for j, input_ in enumerate(inputs):

@@ -171,7 +171,7 @@ class _Blocks:
         outs = tuple(Value(p.type, p.name) for p in loop.params)
         inside = substituted(loop.body, lambda v: mine.get(v, v))
         bounds_of_block = bounds[0], bounds[1], step
-        build.add(replace(loop, bounds=bounds_of_block, inits=tuple(zeros), outs=outs, body=inside))
+        build.add(replace(loop, bounds=bounds_of_block, inits=tuple(zeros), outs=outs, body=inside, parallel=None))
         for part, out in zip(parts, outs, strict=True):
             build.store(part, (block,), out)
 

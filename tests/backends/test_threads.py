@@ -226,6 +226,32 @@ def test_other_modes(name, any_work):
     np.testing.assert_allclose(found, slope, rtol=1e-11)
 
 
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_sweeps_of_jacobians_share_nothing(mode, any_work):
+    def model(p, t):
+        out = np.empty(len(t))
+        for i in range(len(t)):
+            out[i] = np.sum(p * np.cos(p * t[i]))
+        return out
+
+    p, t = np.linspace(0.3, 1.2, 70), np.linspace(0.0, 1.0, 66)
+    expected = srcdiff.jacobian(model, mode=mode, backend="python")(p, t)
+    with race_checker.on():
+        jacobian = srcdiff.jacobian(model, mode=mode, backend="python", parallel=True)
+        np.testing.assert_allclose(jacobian(p, t), expected, rtol=1e-11)
+    assert "get_num_threads" in jacobian.source
+
+
+def test_sweeps_of_hessians_share_nothing(any_work):
+    w = np.linspace(0.1, 1.0, 40)
+    rows = RNG.uniform(0.5, 1.5, (3, 40))
+    expected = srcdiff.hessian(logistic, backend="python")(w, rows)
+    with race_checker.on():
+        hessian = srcdiff.hessian(logistic, backend="python", parallel=True)
+        np.testing.assert_allclose(hessian(w, rows), expected, rtol=1e-10, atol=1e-13)
+    assert "get_num_threads" in hessian.source
+
+
 def test_the_checker_finds_lost_sums():
     text = "def f(x, s):\n    for i in prange(3):\n        s[0] += x[i]\n    return s[0]\n"
     with pytest.raises(RaceError, match="reads"):
