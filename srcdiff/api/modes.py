@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import inspect
-import itertools
 import linecache
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from srcdiff.api.derivatives import Derivative, chosen_names, described, grad, h
 from srcdiff.api.finite_differences import Report, compare, require_values
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import UnfitError
+from srcdiff.caching.fingerprint import fingerprint
 from srcdiff.diagnostics import ListsInJacobianError
 from srcdiff.diagnostics.options import (
     DERIVATIVE,
@@ -33,7 +33,7 @@ from srcdiff.diagnostics.options import (
     require_inside,
 )
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Static, Stored, Tuple
-from srcdiff.frontend.source.capture import findable, made_once
+from srcdiff.frontend.source.capture import WRITTEN_FOR, findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_complex, is_inexact
 from srcdiff.library import composed
@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 Function = Callable[..., Any]
 
 _REMEMBERED = 256  # shapes of arguments for which a Jacobian knows the mode
-_numbers = itertools.count(1)
 
 
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
@@ -351,7 +350,10 @@ def _calling(derivative: Any, signature: inspect.Signature) -> Function:
     ]
     name = derivative.__name__ if derivative.__name__.isidentifier() else "function"
     text = f"def {name}{inspect.Signature(shown)}:\n    return derivative({', '.join(passed)})\n"
-    file = f"<srcdiff {derivative!r} {next(_numbers)}>"
+    origin = inspect.unwrap(derivative).__code__.co_filename
+    # the same name in all processes, for the cache on disk
+    file = f"<srcdiff {derivative!r} {fingerprint(text, origin)[:8]}>"
+    WRITTEN_FOR[file] = WRITTEN_FOR.get(origin, origin)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {"derivative": derivative, "__name__": derivative.__module__}
     exec(compile(text, file, "exec"), namespace)

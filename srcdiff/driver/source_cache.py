@@ -18,6 +18,7 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, v
 from srcdiff.diagnostics import Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable
+from srcdiff.frontend.source.capture import WRITTEN_FOR
 from srcdiff.passes.compilation import Compilation, Request
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer, no_memory
 
@@ -27,7 +28,8 @@ def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
     if Trait.KEPT_ON_DISK not in BACKENDS[backend].traits or os.environ.get("SRCDIFF_SHOW"):
         return False
     wanted = options.get("cache")
-    return Path(request.captured.file).is_file() if wanted is None else bool(wanted)
+    file = request.captured.file
+    return Path(WRITTEN_FOR.get(file, file)).is_file() if wanted is None else bool(wanted)
 
 
 @contextlib.contextmanager

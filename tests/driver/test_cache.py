@@ -106,6 +106,7 @@ calls = {
     "arrays": (model.arrays, (0, 1), (np.ones(2), np.zeros(2))),
     "ignored": (model.ignored, 1, (3.0, 2.0)),
     "ruled": (model.ruled, 0, (3.0,)),
+    "composed": (srcdiff.hvp(model.ignored), 2, (3.0, 2.0, 1.0)),
 }
 options = json.loads(sys.argv[1])
 found = {}
@@ -126,7 +127,7 @@ with warnings.catch_warnings(record=True) as caught:
             assert type(result) is model.Point
 print(json.dumps([found, [str(w.message) for w in caught]]))
 """
-ALL = ["calls", "constant", "imported", "raises", "tuples", "recursive", "arrays", "ignored", "ruled"]
+ALL = ["calls", "constant", "imported", "raises", "tuples", "recursive", "arrays", "ignored", "ruled", "composed"]
 RIGHT = {
     "calls": "13.0",
     "constant": "6.0",
@@ -137,6 +138,7 @@ RIGHT = {
     "arrays": "(array([0., 0.]), array([1., 1.]))",
     "ignored": "0.0",
     "ruled": "5.0",
+    "composed": "2.0",
 }
 
 
@@ -188,7 +190,7 @@ def test_first_process_compiles_everything(warm):
     _, _, (found, warnings, steps) = warm
     assert results(found) == RIGHT
     assert compiled(found) == ALL
-    assert steps.count("reverse sweep") == len(ALL)
+    assert steps.count("reverse sweep") == len(ALL) + 1  # of `composed`, the derivative of a derivative
     assert len(warnings) == 1
 
 

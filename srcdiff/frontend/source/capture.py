@@ -21,6 +21,9 @@ from srcdiff.frontend.source.bound_methods import method_behind, opened
 from srcdiff.frontend.source.matches import without_matches
 from srcdiff.frontend.source.numba_options import Told, layers, told
 
+WRITTEN_FOR: dict[str, str] = {}
+"""The files of functions that we have written for others, which are in no file, with the files of the others."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Captured:
