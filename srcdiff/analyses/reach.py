@@ -32,6 +32,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.nodes import walk as operations_of
 from srcdiff.ir.types import Array, is_inexact
+from srcdiff.library.blas_lapack import LIBRARY, is_seen
 
 _COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {
@@ -213,7 +214,7 @@ class _Reach:
                         yield Cut(kind, text, operation.span)
                 case Library() if any(map(self.depends, operation.args)):
                     if any(not is_inexact(v.type) and self.memory(v) & self.matters for v in operation.outs):
-                        yield Cut("no derivative", f"`{operation.function}`", operation.span)
+                        yield Cut("no derivative", _called(operation), operation.span)
                 case Store() if operation.value in self.varied and not is_inexact(operation.array.type):
                     if self.memory(operation.array) & self.matters:
                         yield Cut("integer", f"an array of {operation.array.array.dtype}", operation.span)
@@ -348,3 +349,11 @@ def _one_a_line(cuts: Iterable[Cut]) -> Iterator[Cut]:
         if key not in seen:
             seen.add(key)
             yield cut
+
+
+def _called(operation: Library) -> str:
+    """What a library call is called: draws of integers have no derivative."""
+    row = LIBRARY.get(operation.function)
+    if row is None:
+        return f"`{operation.function}`"
+    return f"a draw of `{row.name}`" if is_seen(operation.function) else f"`{row.name}`"

@@ -188,6 +188,8 @@ class Batched:
         shared = [name for name in specialisation.compiled.writes if name not in self.over]
         if self.parallel and self.of.mode == "primal" and shared:
             raise ValueError(f"all threads would write to `{shared[0]}`: name it in `over`, or remove `parallel`")
+        if self.parallel and specialisation.compiled.reading.draws:
+            raise ValueError("the function draws random numbers, whose order threads do not keep: remove `parallel`")
 
     def typed(self, gradients: list[Any], given: Sequence[Any]) -> list[Any]:
         """Gradients by numbers, each with the type of the array that the numbers are in."""

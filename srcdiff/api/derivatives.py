@@ -593,7 +593,7 @@ class Derivative:
 
         request = self.request(args, **kind)
         compiled = compile_request(request, self.backend, self.options, given)
-        if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
+        if compiled.reading.assumes_sizes and ((self.mode == "primal" and compiled.writes) or compiled.reading.draws):
             request.exact = True  # a second call cannot undo what the first has written
             compiled = compile_request(request, self.backend, self.options)
         if self.mode == "primal" and any(

@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_complex, is_inexact
 from srcdiff.library import composed
 from srcdiff.signature.own_arrays import with_own_arrays
+from srcdiff.signature.random_sources import Replay
 from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
@@ -587,7 +588,9 @@ class Jacobian(Composed):
         inputs, outputs = known = numbers_of(self.columns.request(given), given)
         if outputs is None and self.mode is None:
             primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
+            replay = Replay(given)
             outputs = sum(np.size(leaf) for leaf in leaves(_pulled_back(primal, given, self.columns.wrt)[0]))
+            replay.again(given)
         has_more_rows = inputs is None or outputs is None or inputs <= outputs
         by_columns = has_more_rows if self.mode is None else self.mode == "forward"
         return self.by(by_columns, known[0 if by_columns else 1])
@@ -895,7 +898,9 @@ def check(
     names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
     pairs = zip(primal.names, primal.bound(args, {}), strict=True)
     arguments = tuple(_with_floats(a) if n in names else a for n, a in pairs)
+    replay = Replay(arguments)
     value, pullback = _pulled_back(primal, arguments, names)
+    replay.again(arguments)
     if isinstance(value, float | np.floating):
         bars = grad(f, names, backend=backend, **options).run(arguments)
         weights: Any = 1.0
@@ -909,6 +914,7 @@ def check(
         compiled = primal.specialised(given).compiled
         with _put_back(compiled):
             positional, named = primal.spread(given)
+            replay.again(given)
             result = function(*positional, **named)
             return {part.name: part.of(given) for part in compiled.written} if result is None else result
 
@@ -927,12 +933,17 @@ def check(
     inputs = tuple(arguments[k] for k in positions)
     dots = _random_like(inputs, 2)
     forward = derivative_of(f, "forward", names, backend, options)
+    replay.again(arguments)
     _, tangent = forward.run(arguments, _fitted_tangents(forward, arguments, dots))
     _require_equal("forward and reverse mode differ", _product(weights, tangent), _product(bars, dots), bars, dots)
     if order > 1:
         product, other = hvp(f, names, backend=backend, **options), _random_like(inputs, 3)
-        first, second = product.at(arguments, dots), product.at(arguments, other)
+        replay.again(arguments)
+        first = product.at(arguments, dots)
+        replay.again(arguments)
+        second = product.at(arguments, other)
         _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
+    replay.again(arguments)
     return report
 
 

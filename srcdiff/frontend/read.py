@@ -28,7 +28,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, holds_complex, holds_lists, leaf_types, loosened, of_parts
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
+from srcdiff.frontend.domain.state import DRAWS, Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
@@ -48,8 +48,9 @@ from srcdiff.frontend.source.accepted import refused_syntax
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.guards import Attribute, Constant, collect
 from srcdiff.frontend.source.scopes import scopes_of, yields
-from srcdiff.ir.nodes import Block, Derivative, Function, Operation, Program, Value, walk
+from srcdiff.ir.nodes import Block, Derivative, Function, Library, Operation, Program, Value, walk
 from srcdiff.ir.types import Array
+from srcdiff.library.blas_lapack import is_seen
 from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
 from srcdiff.signature.trees import NODES
 
@@ -165,6 +166,7 @@ def _read(
     if captured.method is not None:
         reader.guards.add_function(captured.method, captured.method.__code__)
     hoist(reader, mentioned, node)
+    reader.cells[DRAWS] = Static(0)
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)
         params += values
@@ -225,6 +227,7 @@ def _read(
         frozenset(reader.stateful),
         tuple(reader.held_outside),
         tuple(_changed_attributes(reader, given, before)),
+        any(isinstance(o, Library) and is_seen(o.function) for o in walk(main.body)),
     )
 
 

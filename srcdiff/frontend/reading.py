@@ -86,3 +86,5 @@ class Reading:
     """Where lists and instances of these classes were found outside."""
     changed_attributes: tuple[str, ...] = ()
     """Attributes of the caller's objects that it assigns."""
+    draws: bool = False
+    """Whether it draws random numbers: it must not be called a second time, as it would draw others."""

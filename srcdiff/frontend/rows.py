@@ -13,6 +13,7 @@ from srcdiff.frontend.handlers import (
     kernel_language,
     nested_derivatives,
     numba_decorators,
+    random_numbers,
     records,
     special_methods,
 )
@@ -43,5 +44,5 @@ ROWS = (
     generators,
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
-    numba_decorators,
+    *(numba_decorators, random_numbers),
 )

@@ -87,6 +87,12 @@ def call_out(call: CallOut, spelling: str, ranks: Sequence[int], results: Sequen
     )
 
 
+def is_seen(function: str) -> bool:
+    """Whether it draws random numbers: then it is called once for each time that the program comes to it."""
+    row = LIBRARY.get(function)
+    return row is not None and row.call is not None and row.call.is_seen
+
+
 def row(
     name: str,
     spelling: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,8 @@ class CallOut:
         """What a module has under the name, and what a text without that module says about it."""
         self.derivative = derivative
         """What is said of its derivative."""
+        self.is_seen = False
+        """Whether others see that it was called: then it is called also where nobody needs what it returns."""
         self.__module__ = str(getattr(importable, "__module__", ""))
         self.__qualname__ = str(getattr(importable, "__qualname__", name))
 
@@ -86,6 +89,16 @@ def given(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return np.array(x)
     return x.item() if isinstance(x, np.generic) else x
+
+
+@functools.cache
+def not_again(call: CallOut) -> CallOut:
+    """A call that nobody needs: the shapes of results do not depend on what it returns."""
+
+    def refuse(*args: Any) -> Any:
+        raise ValueError("the shape of the result depends on random numbers, so its Jacobian would draw them twice")
+
+    return CallOut(refuse, call.results, call.__name__, meaning=call.meaning)
 
 
 _COUNTER = itertools.count()

@@ -82,6 +82,9 @@ def adjoint_values(
 
 def without_rule(call: Any, count: int, span: Span | None) -> Problem:
     """A call of a library function that is known, but not its derivative."""
+    if call.call is not None and call.call.is_seen:
+        message = f"what `{call.name}` draws has no derivative with respect to its parameters"
+        return Problem("SD301", message, span, help="hold them constant: `srcdiff.stop_gradient(...)`")
     if call.call is not None:
         is_second = call.call.derivative == NO_SECOND
         help_ = _OF_EXTERNAL_RULES if is_second else "pass `vjp`, `jvp` or `differences` to `srcdiff.external`"

@@ -40,6 +40,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT, INT, Array
+from srcdiff.passes.draws import draws_anything, without_draws
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
 
@@ -69,6 +70,12 @@ class Sweep:
     """How many directions there are, if that is known."""
     in_threads: bool = False
     """Whether threads may share the sweeps."""
+
+
+_ONE_SWEEP = (
+    "the function draws random numbers, and this Jacobian has more than {} directions, so it would need several "
+    "sweeps: pass `directions=` with their number, or differentiate along directions by `jvp` or `hvp`"
+)
 
 
 def jacobian_of(sweep: Sweep, name: str) -> Function:
@@ -108,6 +115,8 @@ class _Jacobian:
             self.start = build.const(0)
             self.sweeps(params, along, across, found, total)
         else:
+            if draws_anything(self.derivative.body):
+                self.require_one_sweep(total)
             with build.block() as operations:
                 self.sweeps(params, along, across, found, total)
             bounds = (build.const(0), total, build.const(self.most))
@@ -122,6 +131,13 @@ class _Jacobian:
                 yields.append(self.shaped(part, (*output.shape, *input_.shape), is_shaped))
         return Function(name, params, Block(tuple(build.operations), tuple(yields)))
 
+    def require_one_sweep(self, total: Value) -> None:
+        """Another sweep would draw other random numbers."""
+        build, most = self.build, self.build.const(self.most)
+        with build.block() as operations:
+            build.add(Raise(ValueError, (_ONE_SWEEP.format(self.most),)))
+        build.branch(build.apply("greater", total, most), Block(tuple(operations)), Block(), ())
+
     def known_total(self, total: Value, numbers: int) -> Value:
         """The number of directions as a constant, which is checked."""
         build, known = self.build, self.build.const(numbers)
@@ -134,7 +150,7 @@ class _Jacobian:
         """The outputs of the primal program, for their lengths."""
         if not any(isinstance(v.type, Array) for v in self.sweep.outputs):
             return list(self.sweep.outputs)
-        silent = _without_prints(self.sweep.primal.body)
+        silent = without_draws(_without_prints(self.sweep.primal.body))
         main, _ = protect_arguments(
             replace(self.sweep.primal, body=Block(silent.operations, tuple(self.sweep.outputs)))
         )

@@ -43,7 +43,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, INT, Array, Stack
-from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.library.blas_lapack import LIBRARY, is_seen
 from srcdiff.passes.induction_variables import merge_induction_variables
 
 _MOST_CHOICES = 8
@@ -357,6 +357,8 @@ class _Dead:
                 return True
             case Call():
                 return bool(operation.writes) or operation.effects
+            case Library():
+                return is_seen(operation.function)
             case Push() | Pop():
                 definition = self.definition.get(operation.stack)
                 if definition is None:  # a parameter, which the caller sees

@@ -14,6 +14,7 @@ from typing import Any
 
 from srcdiff.signature.layouts import MAPPINGS
 from srcdiff.signature.layouts import Layout as Layout
+from srcdiff.signature.random_sources import layout_of_source
 from srcdiff.signature.record_layouts import layout_of_records
 from srcdiff.signature.standing_classes import fields_of
 
@@ -91,7 +92,7 @@ def layout_of(value: Any) -> Layout | None:
         return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
     if kind is list or isinstance(value, tuple):
         return made_layout(kind if kind is list or hasattr(kind, "_fields") else tuple, len(value))
-    records = layout_of_records(value)
+    records = layout_of_records(value) or layout_of_source(value)
     if records is not None:
         return records
     standing = fields_of(value)

@@ -190,24 +190,6 @@ RAISED: list[Failure] = [
 ]
 
 
-def noise_added(a):
-    return np.sum(a * np.random.normal(size=a.shape))  # noqa: NPY002 - users write it, and are told what to do
-
-
-def random_matrix(a):
-    return np.sum(a @ np.random.rand(a.shape[0], 2))  # noqa: NPY002 - as above
-
-
-def seeded(a):
-    np.random.seed(0)  # noqa: NPY002 - as above
-    return np.sum(a * np.random.uniform())  # noqa: NPY002 - as above
-
-
-def generator(a):
-    rng = np.random.default_rng(0)
-    return np.sum(a * rng.normal(size=3))
-
-
 def mandelbrot(x, y):
     """Iterations of complex numbers."""
     z = 0.0
@@ -466,10 +448,6 @@ REFUSED: list[Refusal] = [
     _refusal("halved_where_changed", halved_where_picked_and_changed, _INTEGERS, "int64", "float64"),
     _refusal("multiplied_into_integers", multiplied_into_integers, _INTEGERS, "int64", "float64"),
     _refusal("added_as_integers", lambda i, x: np.sum(np.add(i * x, 1, dtype=int)) * x, _INTEGERS, "int64", "float64"),
-    _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
-    _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
-    _refusal("random_seed", seeded, (array(3),), "random", "pass"),
-    _refusal("random_generator", generator, (array(3),), "random", "pass"),
     _refusal("complex", mandelbrot, (array(3), array(3)), "complex"),
     _refusal("no_rule", lambda a: np.sum(np.i0(a)), (array(3),), "np.i0"),
     _refusal(

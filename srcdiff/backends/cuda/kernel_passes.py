@@ -27,6 +27,7 @@ from srcdiff.ir.nodes import (
     Block,
     CoordinateKind,
     Function,
+    Library,
     Operation,
     Program,
     Store,
@@ -34,6 +35,7 @@ from srcdiff.ir.nodes import (
     complex_values,
     walk,
 )
+from srcdiff.library.blas_lapack import is_seen
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
@@ -192,5 +194,10 @@ def extract_kernels(state: Compilation) -> None:
         message = "a recursive function cannot run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
     refuse_complex(Program(state.main, ()), state.span)
+    drawing = next((o for o in walk(state.main.body) if isinstance(o, Library) and is_seen(o.function)), None)
+    if drawing is not None:
+        message = "a function that draws random numbers cannot run on the GPU"
+        help_ = "draw the numbers outside the function and pass them in"
+        raise DifferentiationError([Problem("SD501", message, drawing.span, help=help_)])
     made = to_kernels(state.main, state.independent)
     state.main, state.kernels = made.host, made.kernels

@@ -36,6 +36,9 @@ Cells = Mapping[Location, Abstract]
 DEAD: Key = (0, "%dead")
 """Holds something if the place cannot be reached: the program has raised."""
 
+DRAWS: Key = (0, "draws")
+"""The number of random numbers drawn so far: what draws takes it, and gives the next one."""
+
 # How a block of statements was left. The reverse sweep then knows only `if` and loops.
 # ENDS is the end of a `while` whose condition is part of its body.
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4

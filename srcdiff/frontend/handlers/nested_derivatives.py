@@ -42,7 +42,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, is_computed, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Cells
+from srcdiff.frontend.domain.state import DRAWS, Cells
 from srcdiff.frontend.handlers.derivative_arguments import (
     as_record,
     contents_of,
@@ -321,6 +321,11 @@ def call_derivative_object(
 def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
     """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
     for key in written_around(reader, before):
+        if key == DRAWS and not reader.chain:
+            continue  # the derivative is the whole program
+        if key == DRAWS:
+            message = "the inner function draws random numbers, which derivatives inside a function do not support"
+            reader.refuse("SD404", node, message, help_="draw the numbers first, and pass them in")
         reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
 
 

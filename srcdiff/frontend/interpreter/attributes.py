@@ -46,6 +46,7 @@ from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, ori
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
+from srcdiff.signature.random_sources import SOURCES, SourceLayout
 from srcdiff.signature.structures import Layout, attributes_of, is_plain_class
 
 _OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
@@ -113,6 +114,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, owner, node.attr, node)
+        case Static() if isinstance(base.value, SOURCES):
+            return Method(base, node.attr)
         case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
             return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)
         case Static(value=bool() | int() | float() | complex()) if node.attr in ("real", "imag"):
@@ -129,6 +132,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
         case Structured() | Element():
             found = attribute_of_records(reader, base, node.attr, node)
             return Method(base, node.attr) if found is None else found
+        case Record(kind=SourceLayout()):
+            return Method(base, node.attr)
         case Record(kind=layout) if layout.is_instance:
             return read_attribute(reader, base, node.attr, node)
         case Object(kind=kind) if issubclass(kind, dict):

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import inspect
 import math
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_par
 from srcdiff.frontend.interpreter.presence import checked, needed, present
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import (
+    DRAWS,
     HANDLERS,
     MARKERS,
     METHODS,
@@ -84,6 +86,7 @@ from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
 from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
+from srcdiff.signature.random_sources import SOURCES, SourceLayout
 from srcdiff.signature.trees import NODES
 
 
@@ -175,6 +178,8 @@ def rows_by_object() -> dict[Any, Row]:
 
 def rows_for(target: Any) -> Iterator[Row]:
     """What a call of an object may mean, in the order in which they are asked."""
+    if source_of_method(target) is not None:
+        yield Row(_drawn)
     by_object = rows_by_object().get(target) if hashable(target) else None
     if by_object is not None:
         yield by_object
@@ -380,6 +385,28 @@ def _computed(
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
+def is_source(x: Abstract) -> bool:
+    """Whether it is a source of random numbers."""
+    known = isinstance(x, Static) and isinstance(x.value, SOURCES)
+    return known or (isinstance(x, Record) and isinstance(x.kind, SourceLayout))
+
+
+def source_of_method(target: Any) -> Any:
+    """The source of random numbers that a function draws from: NumPy's own, or one from outside."""
+    if target is np.random.seed:
+        return np.random.mtrand._rand
+    owner = getattr(target, "__self__", None)
+    return owner if isinstance(owner, SOURCES) else None
+
+
+def _drawn(reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+    """A draw; functions that Numba compiles draw from Numba's own sources."""
+    source = Static(source_of_method(target))
+    if reader.frame.told is not None and source.value in (np.random.mtrand._rand, random._inst):
+        source = Static("random." if source.value is random._inst else "np.random.")
+    return DRAWS["source"](reader, source, target.__name__, args, keywords, node)
+
+
 def _handled(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
@@ -546,6 +573,8 @@ def call_method(
         owner = owner if method.name in _CHANGING else needed(reader, owner, node)
     elif isinstance(owner, Structured | Element):
         kind = "records"
+    elif is_source(owner):
+        return DRAWS["source"](reader, owner, method.name, args, keywords, node)
     elif isinstance(owner, Record | Object):
         return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
     elif isinstance(owner, Static) and isinstance(owner.value, str):

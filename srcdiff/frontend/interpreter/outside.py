@@ -51,6 +51,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import COMPLEX, FLOAT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
+from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
@@ -101,6 +102,9 @@ def lift(
         return Static(value)
     if has_own_array(value):
         return lift_own_array(reader, value, place, name, path, node)
+    if isinstance(value, SOURCES):
+        reader.guard(place, value)
+        return Static(value)
     is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not reader.frame.library
     layout = layout_of(value) if is_opened else None
     if layout is not None:

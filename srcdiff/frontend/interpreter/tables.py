@@ -17,6 +17,7 @@ Each row is one function that takes the reader. A module adds its rows by decora
     @comparison_of(Record)               def ...(reader, operator, left, right, node) -> Abstract | None
     @unary_of(Record)                    def ...(reader, primitive, operand, node) -> Abstract | None
     @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
+    @draws_from("source")                def ...(reader, source, name, args, keywords, node) -> Abstract
     @goes_through(Generated)             def ...(reader, x, take, node, loop) -> Abstract
     @leaves("stored")                    def ...(reader, x, description) -> list[Value]
 """
@@ -72,6 +73,8 @@ UNARY: dict[type, Callable[..., Abstract | None]] = {}
 """Operators with one operand, by its kind; they may decline."""
 SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
 """Subscripts, by the kind of what is indexed."""
+DRAWS: dict[str, Callable[..., Abstract]] = {}
+"""Methods of sources of random numbers."""
 GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}
 """Iterators that hand their elements to `take`, one after the other; they give how that was left, as a loop does."""
 LEAVES: dict[str, Callable[..., list[Value]]] = {}
@@ -157,6 +160,10 @@ def unary_of(*kinds: type) -> Callable[[Run], Run]:
 
 def subscripts(*kinds: type) -> Callable[[Run], Run]:
     return _adds(SUBSCRIPTS, *kinds)
+
+
+def draws_from(kind: str) -> Callable[[Run], Run]:
+    return _adds(DRAWS, kind)
 
 
 def goes_through(*kinds: type) -> Callable[[Run], Run]:
