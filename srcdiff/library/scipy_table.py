@@ -18,6 +18,8 @@ MODULES: dict[str, str] = {
     "scipy.special": "special_functions",
     "scipy.optimize": "scipy_optimize",
     "scipy.interpolate": "scipy_interpolate",
+    "scipy.ndimage": "scipy_ndimage",
+    "scipy.signal": "scipy_signal",
     "scipy.sparse": "sparse_makers",
     "scipy.sparse.linalg": "sparse_linalg",
     "scipy.integrate": "scipy_integrate",

@@ -1,0 +1,166 @@
+"""`scipy.signal`: filters and convolutions."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import signals
+from srcdiff.library.language import structural, unsupported
+from srcdiff.library.linear_algebra import floats
+from srcdiff.library.scipy_ndimage import place_of
+
+
+def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
+    """Direct form: the outputs themselves are the state. Several rows are filtered along the last axis."""
+    b, a, x = np.atleast_1d(np.asarray(floats(b))), np.atleast_1d(np.asarray(floats(a))), np.asarray(floats(x))
+    if x.ndim == 1:
+        if zi is None:
+            return filtered(b, a, x, np.zeros(0))
+        zi = np.asarray(floats(zi))
+        y = filtered(b, a, x, zi)
+        return y, final_state(b, a, x, y, zi)
+    if axis != -1 and axis != x.ndim - 1:
+        unsupported("`lfilter` along an axis other than the last")
+    if zi is not None:
+        unsupported("`lfilter` of several rows with `zi`")
+    rows = np.reshape(np.ascontiguousarray(x), (-1, x.shape[-1]))
+    result = np.empty(rows.shape, np.float64)
+    for r in range(rows.shape[0]):
+        result[r] = filtered(b, a, np.asarray(rows[r]), np.zeros(0))
+    return np.reshape(result, x.shape)
+
+
+def filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
+    y = np.empty(len(x), np.float64)
+    for n in range(len(x)):
+        total = zi[n] if n < len(zi) else 0.0
+        for k in range(min(len(b), n + 1)):
+            total += b[k] / a[0] * x[n - k]
+        for k in range(1, min(len(a), n + 1)):
+            total -= a[k] / a[0] * y[n - k]
+        y[n] = total
+    return y
+
+
+def final_state(b: Any, a: Any, x: Any, y: Any, zi: Any) -> Any:
+    count = max(len(a), len(b)) - 1
+    state = np.zeros(count, np.float64)
+    for k in range(count):
+        total = zi[k + len(x)] if k + len(x) < len(zi) else 0.0
+        for j in range(k + 1, count + 1):
+            n = len(x) + k - j
+            if n >= 0:
+                if j < len(b):
+                    total += b[j] / a[0] * x[n]
+                if j < len(a):
+                    total -= a[j] / a[0] * y[n]
+        state[k] = total
+    return state
+
+
+def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    first, second = np.asarray(in1), np.asarray(in2)
+    if first.ndim == 1 and second.ndim == 1:
+        if mode == "same":
+            start = (len(second) - 1) // 2
+            return np.asarray(signals.convolve(first, second, "full")[start : start + len(first)])
+        return signals.convolve(first, second, mode)
+    if first.ndim != 2 or second.ndim != 2:
+        unsupported("a convolution of arrays with more than two axes")
+    full = in_plane(first, second)
+    rows, columns = first.shape
+    if mode == "full":
+        return full
+    if mode == "same":
+        top, left = (second.shape[0] - 1) // 2, (second.shape[1] - 1) // 2
+        return np.ascontiguousarray(full[top : top + rows, left : left + columns])
+    if mode != "valid":
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    fits = rows >= second.shape[0] and columns >= second.shape[1]
+    is_inside = second.shape[0] >= rows and second.shape[1] >= columns
+    if not (fits or is_inside):
+        raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+    height, width = min(rows, second.shape[0]), min(columns, second.shape[1])
+    bottom, right = max(rows, second.shape[0]), max(columns, second.shape[1])
+    return np.ascontiguousarray(full[height - 1 : bottom, width - 1 : right])
+
+
+def in_plane(first: Any, second: Any) -> Any:
+    shape = first.shape[0] + second.shape[0] - 1, first.shape[1] + second.shape[1] - 1
+    result = np.zeros(shape, np.result_type(first, second))
+    for i in range(first.shape[0]):
+        for j in range(first.shape[1]):
+            for k in range(second.shape[0]):
+                for m in range(second.shape[1]):
+                    result[i + k, j + m] += first[i, j] * second[k, m]
+    return result
+
+
+def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    second = np.asarray(in2)
+    if second.ndim == 1:
+        return convolve(in1, np.asarray(second[::-1]), mode)
+    return convolve(in1, np.asarray(second[::-1, ::-1]), mode)
+
+
+def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    if boundary != "fill" or fillvalue != 0:
+        unsupported("`convolve2d` with a boundary")
+    return convolve(in1, in2, mode)
+
+
+@structural
+def savgol_weights(window_length: Any, polyorder: Any, deriv: Any, delta: Any) -> Any:
+    """For each place in a window, the weights of its elements: they are constants, which SciPy computes."""
+    if not all(isinstance(x, int) for x in (window_length, polyorder, deriv)) or not isinstance(delta, int | float):
+        raise ValueError("the parameters of `savgol_filter` must be known at compile time")
+    if window_length % 2 == 0:
+        raise NotImplementedError("`savgol_filter` with an even window")
+    coefficients = importlib.import_module("scipy.signal").savgol_coeffs
+    given = [
+        coefficients(window_length, polyorder, deriv=deriv, delta=delta, pos=k, use="dot") for k in range(window_length)
+    ]
+    return tuple(tuple(row.tolist()) for row in given)
+
+
+def savgol_filter(
+    x: Any,
+    window_length: Any,
+    polyorder: Any,
+    deriv: Any = 0,
+    delta: Any = 1.0,
+    axis: Any = -1,
+    mode: Any = "interp",
+    cval: Any = 0.0,
+) -> Any:
+    x = np.asarray(floats(x))
+    weights = np.array(savgol_weights(window_length, polyorder, deriv, delta))
+    if axis != -1 and axis != x.ndim - 1:
+        unsupported("`savgol_filter` along an axis other than the last")
+    if mode == "interp" and window_length > x.shape[-1]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    rows = np.reshape(np.ascontiguousarray(x), (-1, x.shape[-1]))
+    result = np.zeros(rows.shape, np.float64)
+    half, n = window_length // 2, rows.shape[1]
+    for r in range(rows.shape[0]):
+        for i in range(n):
+            first, line = i - half, half
+            if mode == "interp":
+                first = min(max(first, 0), n - window_length)
+                line = i - first
+            for k in range(window_length):
+                place = first + k if mode == "interp" else place_of(first + k, n, mode)
+                if place >= 0:
+                    result[r, i] += weights[line, k] * rows[r, place]
+                else:
+                    result[r, i] += weights[line, k] * cval
+    return np.reshape(result, x.shape)
+
+
+FUNCTIONS: dict[str, Any] = {
+    function.__name__: function for function in (lfilter, convolve, correlate, convolve2d, savgol_filter)
+}
+"""By the name in `scipy.signal`."""
