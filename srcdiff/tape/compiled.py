@@ -38,6 +38,8 @@ class Recording:
         self.inputs: list[float] = []
         self.constants: list[float] = []
         self.places: dict[tuple[float, float], int] = {}
+        self.raised = False
+        """Whether a function raised. If the program catches that, the record is of this call only."""
 
     def input(self, value: float) -> Number:
         self.inputs.append(value)
@@ -200,7 +202,11 @@ def _operation(
     """Record an operation of two numbers, under another name if one of them is a constant."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return NotImplemented  # NumPy calls the operation for each element
-    value = function(value_of(a), value_of(b))
+    try:
+        value = function(value_of(a), value_of(b))
+    except (ArithmeticError, ValueError):
+        (a if type(a) is Number else b).recording.raised = True
+        raise
     if type(a) is Number:
         recording = a.recording
         if type(b) is Number:
@@ -242,6 +248,7 @@ def _recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
                 return a.unary(name, float(function(a.value)))
             except (ArithmeticError, ValueError):  # at the edge of the domain
                 if original is function:
+                    a.recording.raised = True
                     raise
         with np.errstate(all="ignore"):
             return a.unary(name, float(original(a.value)))
@@ -384,7 +391,7 @@ class CompiledTape:
         chosen = [args[k] for k in self.positions]
         inputs = np.concatenate([_numbers(a) for a in chosen])
         found = self.replay.run(inputs) if self.replay is not None and self._is_current(args) else None
-        if found is None or found[0] != found[0]:  # a NaN: here a function of `math` may raise, and the program catch it
+        if found is None or found[0] != found[0]:  # where the replay has a NaN, a function of `math` may raise
             found = self._record(args).run(inputs)
             assert found is not None, "the record differs from the function that was just recorded"
         value, gradient = found
@@ -407,11 +414,12 @@ class CompiledTape:
         given = [_recorded_argument(recording, a, k in self.positions) for k, a in enumerate(args)]
         self.replay = None  # if the function raises, there is no record
         result = self.recording_function(*given)
-        self.replay = Replay(recording, result.item() if isinstance(result, np.ndarray) else result)
+        replay = Replay(recording, result.item() if isinstance(result, np.ndarray) else result)
+        self.replay = None if recording.raised else replay
         self.shapes = [_shape(args[k]) for k in self.positions]
         self.constants = [copy.deepcopy(a) for k, a in enumerate(args) if k not in self.positions]
         self.recordings += 1
-        return self.replay
+        return replay
 
 
 def _recorded_argument(recording: Recording, a: Any, active: bool) -> Any:
