@@ -20,10 +20,17 @@ from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.api.workspaces import release_memory
-from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, EqualityTestWarning, ZeroGradientWarning
+from srcdiff.diagnostics import (
+    ComparisonSearchWarning,
+    CompiledDiffersWarning,
+    DifferentiationError,
+    EqualityTestWarning,
+    ZeroGradientWarning,
+)
 from srcdiff.version import __version__
 
 __all__ = [
+    "ComparisonSearchWarning",
     "CompiledDiffersWarning",
     "Derivative",
     "DifferentiationError",

@@ -273,6 +273,12 @@ def differentiable_arguments(operation: Apply) -> list[Value]:
     return [a for name, a in zip(rule.parameters, operation.args, strict=True) if name in moving and is_inexact(a.type)]
 
 
+def useful_values(function: Function, outputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
+    """What the outputs depend on."""
+    flow = _Flow(list(walk(function.body)), sites, forward=False)
+    return flow.run(s for v in outputs for s in sites.get(v, (v,)))
+
+
 def varied_values(function: Function, inputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
     """What depends on the inputs."""
     return _Flow(list(walk(function.body)), sites, forward=True).run(inputs)

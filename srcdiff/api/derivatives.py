@@ -25,6 +25,7 @@ from srcdiff.backends.numba.direct import Direct, UnfitError
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import (
+    ComparisonSearchWarning,
     CompiledDiffersWarning,
     DifferentiationError,
     EqualityTestWarning,
@@ -612,6 +613,8 @@ class Derivative:
             warnings.warn(message, ZeroGradientWarning, stacklevel=level)
         for message in compiled.equality_tests:
             warnings.warn(message, EqualityTestWarning, stacklevel=level)
+        for message in compiled.searches:
+            warnings.warn(message, ComparisonSearchWarning, stacklevel=level)
         for message in compiled.reading.differences:
             warnings.warn(message, CompiledDiffersWarning, stacklevel=level)
 

@@ -1,6 +1,7 @@
 """Problems and their places in the user's source. All stages use it; it imports none of them."""
 
 from srcdiff.diagnostics.problem import (
+    ComparisonSearchWarning,
     CompiledDiffersWarning,
     DifferentiationError,
     EqualityTestWarning,
@@ -15,6 +16,7 @@ from srcdiff.diagnostics.render import printable
 from srcdiff.diagnostics.span import Span
 
 __all__ = [
+    "ComparisonSearchWarning",
     "CompiledDiffersWarning",
     "DifferentiationError",
     "EqualityTestWarning",

@@ -59,6 +59,10 @@ class ZeroGradientWarning(UserWarning):
     """The result does not depend on a chosen argument, so its gradient is zero; the message says why."""
 
 
+class ComparisonSearchWarning(UserWarning):
+    """A loop searches by comparisons only: the derivative of what it finds is lost. The message has the line."""
+
+
 class EqualityTestWarning(UserWarning):
     """A test for equality of floats decides what is differentiated; the message has the line."""
 

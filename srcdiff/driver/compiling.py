@@ -48,6 +48,8 @@ class Compiled:
     """Why gradients are zero."""
     equality_tests: tuple[str, ...]
     """Tests for equality of numbers that are differentiated."""
+    searches: tuple[str, ...]
+    """Loops that search by comparisons only."""
     apart: tuple[tuple[int, int], ...]
     """Pairs of values, counted as the function's parts, that must not share memory."""
     writes: tuple[str, ...]
@@ -93,6 +95,7 @@ def compile_request(
         function,
         tuple(state.warnings),
         tuple(state.equality_tests),
+        tuple(state.searches),
         requested.apart_pairs(reading, written),
         requested.names_of(reading, written),
         requested.written_parts(reading),

@@ -68,6 +68,7 @@ def restore(state: Compilation, key: str) -> bool:
         found = json.loads(data)
         state.module, state.warnings = _restored(found, nameable(state.reading))
         state.equality_tests = [str(text) for text in found["equality_tests"]]
+        state.searches = [str(text) for text in found["searches"]]
     except Exception:  # an entry that does not fit, for whatever reason, is replaced
         return False
     return True
@@ -107,5 +108,6 @@ def keep(state: Compilation, key: str, objects: Mapping[str, Any]) -> None:
         "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
         "warnings": state.warnings,
         "equality_tests": state.equality_tests,
+        "searches": state.searches,
     }
     store.put(key, json.dumps(kept).encode())

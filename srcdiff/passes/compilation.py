@@ -83,6 +83,8 @@ class Compilation(State):
     """Why gradients are zero."""
     equality_tests: list[str] = field(default_factory=list)
     """Tests for equality of numbers that are differentiated."""
+    searches: list[str] = field(default_factory=list)
+    """Loops that search by comparisons only."""
     reversals: tuple[Reversal, ...] = ()
     """The functions that are being reversed: the main one, and those it calls."""
     reversed_callees: tuple[Function, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from srcdiff.analyses.equality_tests import equality_tests, in_words
+from srcdiff.analyses import comparison_searches, equality_tests
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.frontend.derivation import are_lengths
@@ -36,7 +36,7 @@ def start_gradient(state: Compilation) -> None:
     for name in request.wrt if not state.inside else ():
         state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
     check_rules(state)
-    note_equality_tests(state, wrt, [state.main.body.yields[output]])
+    note_comparisons(state, wrt, [state.main.body.yields[output]])
     name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     given = state.added_to = _added_to(state)
     mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in given}
@@ -53,9 +53,14 @@ def start_gradient(state: Compilation) -> None:
     _start(state, reversal)
 
 
-def note_equality_tests(state: Compilation, wrt: Sequence[Value], outputs: Sequence[Value]) -> None:
+def note_comparisons(state: Compilation, wrt: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """What the user should know of tests that decide what is differentiated."""
     written = [p for p in state.main.params if p in state.main.written]
-    state.equality_tests = [in_words(span) for span in equality_tests(state.main, wrt, [*outputs, *written])]
+    results = [*outputs, *written]
+    tests = equality_tests.equality_tests(state.main, wrt, results)
+    state.equality_tests = [equality_tests.in_words(span) for span in tests]
+    searches = comparison_searches.comparison_searches(state.main, wrt, results)
+    state.searches = [comparison_searches.in_words(span) for span in searches]
 
 
 def _added_to(state: Compilation) -> dict[Value, Value]:
@@ -69,7 +74,7 @@ def start_pullback(state: Compilation) -> None:
     """Set up the reversal from the adjoints of all results, and of the arrays that the function writes into."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
-    note_equality_tests(state, wrt, state.main.body.yields)
+    note_comparisons(state, wrt, state.main.body.yields)
     main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
     floats = [v for v in outputs_with_written(state, main, copies) if is_inexact(v.type)]
     seeds = zip(floats, [v for x in state.seeds.values() for v in leaves(x, state.reading)], strict=True)
@@ -96,7 +101,7 @@ def forward_mode(state: Compilation) -> None:
     """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
-    note_equality_tests(state, wrt, state.main.body.yields)
+    note_comparisons(state, wrt, state.main.body.yields)
     dots = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
     main, copies = protect_arguments(state.main)
     outputs = outputs_with_written(state, main, copies)
