@@ -287,6 +287,42 @@ def real_type(dtype: Any) -> Any:
 
 
 @structural
+def complex_type(dtype: Any) -> Any:
+    """The type of complex numbers that hold numbers of this one."""
+    return np.result_type(dtype, np.complex64)
+
+
+@structural
+def factor_of(norm: Any, is_forward: Any) -> str:
+    """What a Fourier transform is divided by: nothing, the number of its elements, or its root."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    if norm == "ortho":
+        return "sqrt"
+    return "n" if (norm == "forward") == bool(is_forward) else ""
+
+
+@structural
+def other_direction(norm: Any) -> Any:
+    """The `norm` of the inverse transform."""
+    return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
+
+
+@structural
+def known_axes(lengths: Any, axes: Any, rank: int) -> tuple[int, ...]:
+    """The axes of a Fourier transform; without a word, the last ones that lengths are given for, or all."""
+    if axes is None:
+        axes = tuple(range(rank)) if lengths is None else tuple(range(rank - len(lengths), rank))
+    return tuple(a % rank for a in (axes if isinstance(axes, tuple) else (axes,)))
+
+
+@structural
+def interleaved_lengths(lengths: Any, count: int) -> tuple[Any, ...]:
+    """A length for each axis, None where it stays."""
+    return (None,) * count if lengths is None else tuple(lengths)
+
+
+@structural
 def is_complex_type(dtype: Any) -> bool:
     return bool(np.dtype(dtype).kind == "c")
 

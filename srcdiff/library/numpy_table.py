@@ -8,6 +8,7 @@ import numpy as np
 
 from srcdiff.library import (
     building,
+    fourier,
     indices,
     linear_algebra,
     mathematics,
@@ -28,6 +29,7 @@ FUNCTIONS: dict[Any, Any] = {
     **products.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
     **signals.FUNCTIONS,
+    **fourier.OF_NUMPY,
 }
 """By the function of NumPy."""
 
@@ -48,9 +50,12 @@ _OF_COMPLEX_MATRICES = (
     *("solve", "inv", "det", "slogdet", "matrix_power", "multi_dot", "tensorinv", "tensorsolve", "norm", "matmul"),
     *("vector_norm", "matrix_norm", "outer", "tensordot", "cross", "vecdot", "trace", "diagonal", "matrix_transpose"),
 )
+_TRANSFORMS = (
+    *("fft", "ifft", "irfft", "hfft", "fftn", "ifftn", "fft2", "ifft2", "irfftn", "irfft2", "fftshift", "ifftshift"),
+)
 TAKES_COMPLEX = frozenset(
     FUNCTIONS[getattr(module, name)]
-    for module, names in ((np, _OF_COMPLEX), (np.linalg, _OF_COMPLEX_MATRICES))
+    for module, names in ((np, _OF_COMPLEX), (np.linalg, _OF_COMPLEX_MATRICES), (np.fft, _TRANSFORMS))
     for name in names
     if getattr(module, name, None) in FUNCTIONS
 )

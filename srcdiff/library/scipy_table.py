@@ -20,6 +20,7 @@ MODULES: dict[str, str] = {
     "scipy.interpolate": "scipy_interpolate",
     "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
+    "scipy.fft": "fourier",
     "scipy.sparse": "sparse_makers",
     "scipy.sparse.linalg": "sparse_linalg",
     "scipy.integrate": "scipy_integrate",

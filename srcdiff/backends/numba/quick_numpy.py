@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import blas, lapack, memory_pool, small_products
+from srcdiff.backends.numba import blas, lapack, memory_pool, pocketfft, small_products
 from srcdiff.ir.types import NEGATIVE, TOO_LARGE
 
 
@@ -54,6 +54,7 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
         matmul=product,
         dot=product,
         linalg=_linear_algebra(empty, isfinite),
+        fft=pocketfft.transforms(_new),
         isfinite=isfinite,
         maximum=intrinsic(_extreme(np.maximum, "<=")),
         minimum=intrinsic(_extreme(np.minimum, ">=")),
