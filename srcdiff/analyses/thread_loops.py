@@ -42,6 +42,9 @@ from srcdiff.library.blas_lapack import LIBRARY
 
 FEW = 8
 """Loops of fewer iterations, if their number is a constant, leave threads to the loops inside them."""
+LIGHT = 3
+"""Loops whose blocks all have at most so many operations clear, copy or scale arrays: they wait for memory, and other
+threads would not make it faster by as much as they cost in the first call."""
 UNKNOWN_TRIPS = 8
 """How many iterations an inner loop is taken to have whose trip count is not known before the outer one."""
 _COST_OF_CALL = 12
@@ -243,6 +246,8 @@ class Work:
         self.loop, self.dependence, self.build = loop, dependence, build
         self.inside = {v for o in walk(loop.body) for v in (*o.defines(), *o.inner())} | set(loop.inner())
         self.known: dict[Value, Value] = {}
+        self.heaviest = 0
+        """The operations of the block that has most of them, without those of loops and branches in it."""
 
     def of_iteration(self) -> Value:
         return self.of(self.loop.body)
@@ -264,6 +269,7 @@ class Work:
                     flat += 1
                 case Library():
                     flat += UNKNOWN_TRIPS**2
+        self.heaviest = max(self.heaviest, flat)
         return self.build.apply("add", total, self.build.const(max(flat, 1)))
 
     def trips(self, loop: Loop) -> Value:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from srcdiff.analyses import thread_loops
 from srcdiff.analyses.carried_reductions import SUM
 from srcdiff.analyses.thread_loops import Alone, Shared, ThreadLoops, Work
 from srcdiff.diagnostics import Span
@@ -88,13 +89,14 @@ class _Sharing:
         if isinstance(choice, Shared):
             build.span = loop.span
             written = _Blocks(loop, choice, self.loops, build)
-            if written.is_worth_it():
+            reason = written.why_not()
+            if not reason:
                 self.choices.append(Choice(loop.span, True, tuple(a.name for a in choice.private)))
                 written.write()
                 build.span = None
                 return
             build.span = None
-            choice = Alone("it is short")
+            choice = Alone(reason)
         self.choices.append(Choice(loop.span, False, reason=choice.reason))
         build.add(loop.rebuilt(self.block))
 
@@ -108,16 +110,20 @@ class _Blocks:
         self.trips = loops.trips(loop)
         self.before = list(build.operations)
 
-    def is_worth_it(self) -> bool:
-        """Whether the work may be enough for two blocks; if not, nothing has been written."""
+    def why_not(self) -> str:
+        """Why one thread should run the loop; empty if the work may be enough for two. Then it has been written."""
         count = self.build.const(self.trips) if self.trips is not None else self.count()
         self.iterations = count
         self.amount = self.build.apply("multiply", count, self.work.of_iteration())
         known = self.build.constants.get(self.amount)
+        found = ""
         if known is not None and known < 2 * WORK_OF_BLOCK:
+            found = "it is short"
+        elif self.work.heaviest <= thread_loops.LIGHT and self.loop.parallel is None:
+            found = "it does little with each element"
+        if found:
             self.build.operations[:] = self.before
-            return False
-        return True
+        return found
 
     def count(self) -> Value:
         assert self.loop.bounds is not None

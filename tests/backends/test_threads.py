@@ -16,6 +16,7 @@ from srcdiff.backends.numba import threads
 from srcdiff.backends.python import race_checker
 from srcdiff.backends.python.race_checker import RaceError
 from srcdiff.emit.support import iterations_of, thread_blocks
+from srcdiff.ir.primitives import WORK_OF_BLOCK
 from srcdiff.passes import loops_in_threads
 
 RNG = np.random.default_rng(5)
@@ -187,6 +188,7 @@ def any_work(monkeypatch):
     """Loops are worth threads however short they are."""
     monkeypatch.setattr(loops_in_threads, "WORK_OF_BLOCK", 0)
     monkeypatch.setattr(thread_loops, "FEW", 0)
+    monkeypatch.setattr(thread_loops, "LIGHT", 0)
 
 
 def plain(function):
@@ -388,7 +390,14 @@ def test_loops_of_several_python_threads_are_the_same_bits(gradient, two_threads
 @pytest.mark.numba
 def test_short_loops_have_one_block(two_threads):
     compiled = njit(_calling(threads.functions()["thread_blocks"]))
-    for count, work, private in ((10, 100, 0), (10, 65536, 0), (1, 10**9, 0), (10, 65536, 9), (0, 0, 0), (-3, -60, 0)):
+    for count, work, private in (
+        (10, 100, 0),
+        (10, 2 * WORK_OF_BLOCK, 0),
+        (1, 10**9, 0),
+        (10, 2 * WORK_OF_BLOCK, 9),
+        (0, 0, 0),
+        (-3, -60, 0),
+    ):
         assert compiled(count, work, private) == thread_blocks(count, work, private)
 
 

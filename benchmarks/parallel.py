@@ -1,0 +1,194 @@
+"""Measures what threads gain: primal programs with `prange`, compiled by Numba, and their gradients by srcdiff.
+
+    python -m benchmarks.parallel                     one thread against all, on an idle machine
+    python -m benchmarks.parallel --threads 2 --quick smaller arrays
+    python -m benchmarks.parallel --bits 1000         compares so many gradients of each program bit for bit
+
+Columns: milliseconds of the primal with one thread and how many times as fast it is with all; the same for the
+gradient; the ratio of both gains; seconds of the first call of the gradient, and how many times as long it takes with
+`parallel=True`. Each time is the least of many, and the threads alternate. A gradient with other numbers than that of
+one thread is reported.
+"""
+
+import argparse
+import time
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+import srcdiff
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def black_scholes(s, k, sigma, r):
+    total = 0.0
+    for i in prange(len(s)):
+        d1 = (np.log(s[i] / k[i]) + r + 0.5 * sigma * sigma) / sigma
+        total += s[i] * (0.5 + 0.5 * np.tanh(0.8 * d1)) - k[i] * np.exp(-r) * (0.5 + 0.5 * np.tanh(0.8 * (d1 - sigma)))
+    return total
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def logistic_regression(w, x, y):
+    loss = 0.0
+    for i in prange(x.shape[0]):
+        z = 0.0
+        for j in range(x.shape[1]):
+            z += x[i, j] * w[j]
+        loss += np.log1p(np.exp(-y[i] * z))
+    return loss / x.shape[0]
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def lennard_jones(x):
+    energy = 0.0
+    for i in prange(len(x)):
+        for j in range(len(x)):
+            if i != j:
+                r2 = (x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2 + (x[i, 2] - x[j, 2]) ** 2
+                energy += 1.0 / r2**6 - 1.0 / r2**3
+    return energy
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def jacobi(u, steps):
+    n, m = u.shape
+    for _ in range(steps):
+        v = u.copy()
+        for i in prange(1, n - 1):
+            for j in range(1, m - 1):
+                v[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) + 0.01 * u[i, j] ** 2
+        u = v
+    return np.sum(u)
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def monte_carlo(sigma, r, noise):
+    total = 0.0
+    for p in prange(noise.shape[0]):
+        s = 1.0
+        for t in range(noise.shape[1]):
+            s *= np.exp(r - 0.5 * sigma * sigma + sigma * noise[p, t])
+        total += max(s - 1.0, 0.0)
+    return total / noise.shape[0]
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def k_means(centers, x):
+    total = 0.0
+    for i in prange(x.shape[0]):
+        nearest = np.inf
+        for c in range(centers.shape[0]):
+            d = 0.0
+            for j in range(x.shape[1]):
+                d += (x[i, j] - centers[c, j]) ** 2
+            nearest = min(nearest, d)
+        total += nearest
+    return total
+
+
+@njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+def kalman_filters(q, r, series):
+    total = 0.0
+    for b in prange(series.shape[0]):
+        m, p = 0.0, 1.0
+        for t in range(series.shape[1]):
+            p += q
+            s = p + r
+            e = series[b, t] - m
+            total += 0.5 * (np.log(s) + e * e / s)
+            m += p / s * e
+            p *= 1.0 - p / s
+    return total
+
+
+def cases(size):
+    """Each program with its arguments, and what is differentiated."""
+    rng = np.random.default_rng(1)
+    n = int(400_000 * size)
+    price, strike = rng.uniform(0.8, 1.2, n), rng.uniform(0.8, 1.2, n)
+    rows, signs = rng.normal(size=(n // 10, 30)), np.sign(rng.normal(size=n // 10))
+    side, atoms = int(600 * size**0.5), int(1500 * size**0.5)
+    grid = np.stack(np.meshgrid(*[np.arange(12.0)] * 3), -1).reshape(-1, 3)[:atoms]
+    return [
+        (black_scholes, (price, strike, 0.3, 0.02), (0, 2)),
+        (logistic_regression, (rng.normal(size=30), rows, signs), 0),
+        (lennard_jones, (1.2 * grid + rng.uniform(-0.1, 0.1, grid.shape),), 0),
+        (jacobi, (rng.uniform(size=(side, side)), 10), 0),
+        (monte_carlo, (0.02, 0.001, rng.normal(size=(n // 20, 50))), (0, 1)),
+        (k_means, (rng.normal(size=(8, 10)), rng.normal(size=(n // 10, 10))), 0),
+        (kalman_filters, (0.1, 0.5, rng.normal(size=(n // 20, 60))), (0, 1)),
+    ]
+
+
+def first_call(function, args, wrt, **options):
+    gradient = srcdiff.grad(function, wrt, cache=False, **options)
+    start = time.perf_counter()
+    gradient(*args)
+    return gradient, time.perf_counter() - start
+
+
+def least(calls, seconds):
+    """The least time of each call, in milliseconds; they alternate for so many seconds."""
+    best = [np.inf] * len(calls)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for k, (threads, function, args) in enumerate(calls):
+            numba.set_num_threads(threads)
+            start = time.perf_counter()
+            function(*args)
+            best[k] = min(best[k], time.perf_counter() - start)
+    return [1e3 * t for t in best]
+
+
+def numbers(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def differs(function, gradient, args, wrt, threads):
+    """Whether the gradient with threads is another one than that of one thread; sums are added in another order."""
+    numba.set_num_threads(threads)
+    found, expected = gradient(*args), srcdiff.grad(function, wrt)(*args)
+    return any(
+        not np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(numbers(found), numbers(expected), strict=True)
+    )
+
+
+def same_bits(gradient, args, threads, runs):
+    numba.set_num_threads(threads)
+    first = [np.asarray(x).tobytes() for x in numbers(gradient(*args))]
+    return all([np.asarray(x).tobytes() for x in numbers(gradient(*args))] == first for _ in range(runs))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=numba.config.NUMBA_NUM_THREADS)
+    parser.add_argument("--quick", action="store_true", help="small arrays, little time")
+    parser.add_argument("--bits", type=int, default=0, metavar="RUNS", help="compare so many gradients bit for bit")
+    given = parser.parse_args()
+    if given.threads < 2:
+        parser.error("one thread gains nothing")
+    size, seconds = (0.1, 1.0) if given.quick else (1.0, 8.0)
+    srcdiff.grad(black_scholes, (0, 2), parallel=True)(np.ones(9), np.ones(9), 0.3, 0.1)  # Numba's own start
+    print(f"one thread against {given.threads}, {numba.threading_layer()}")
+    print(f"{'':20} {'primal':>9} {'gain':>5} {'gradient':>9} {'gain':>5} {'ratio':>6} {'first':>6} {'times':>6}")
+    for function, args, wrt in cases(size):
+        function(*args)
+        _, plain = first_call(function, args, wrt)
+        gradient, first = first_call(function, args, wrt, parallel=True)
+        calls = [(n, f, args) for f in (function, gradient) for n in (1, given.threads)]
+        primal, primals, one, several = least(calls, seconds)
+        gains = primal / primals, one / several
+        ratio = gains[1] / gains[0]
+        line = f"{function.__name__:20} {primal:9.3f} {gains[0]:5.2f} {one:9.3f} {gains[1]:5.2f} {ratio:6.2f} "
+        line += f"{plain:6.2f} {first / plain:6.2f}"
+        if differs(function, gradient, args, wrt, given.threads):
+            line += "  OTHER NUMBERS"
+        if given.bits and not same_bits(gradient, args, given.threads, given.bits):
+            line += "  OTHER BITS"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
