@@ -7,7 +7,7 @@ are not finite either, an adjoint of zero needs no care: zero times infinity is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from srcdiff.analyses.signs import Signs
 from srcdiff.analyses.structure import Structure
@@ -52,43 +52,63 @@ def _stored(structure: Structure, sites: Callable[[Value], Sites], array: Value)
 
 
 def _reaching(end: Value, structure: Structure, signs: Signs) -> frozenset[Value]:
-    """The values from which an infinity or NaN reaches one value.
+    """The values from which an infinity or NaN reaches one value, whenever they are computed."""
+    return _reached(end, structure.home.get(end), structure, signs)[0]
 
-    A value counts only where it is used in its own block, which runs whenever the value is computed.
+
+def _reached(
+    end: Value, block: Block | None, structure: Structure, signs: Signs
+) -> tuple[frozenset[Value], frozenset[Value]]:
+    """The values from which an infinity or NaN reaches what a block yields, and those from outside the block.
+
+    From a value of the block, it does so whenever the value is computed; from one outside, if the block runs.
     """
     found: set[Value] = set()
+    outside: set[Value] = set()
     waiting = [end]
     while waiting:
         value = waiting.pop()
+        if structure.home.get(value) is not block:
+            outside.add(value)
+            continue
         if value in found:
             continue
         found.add(value)
         definition = structure.definition.get(value)
-        block = structure.home.get(value)
         match definition:
             case Apply():
-                waiting += [a for a in _propagated(definition, signs) if structure.home.get(a) is block]
+                waiting += _propagated(definition, signs)
             case If():
                 place = definition.outs.index(value)
-                for side in (definition.then, definition.orelse):
-                    if _is_at_home(side.yields[place], side, structure):
-                        waiting.append(side.yields[place])
+                sides = [
+                    _reached(side.yields[place], side, structure, signs)
+                    for side in (definition.then, definition.orelse)
+                ]
+                found |= sides[0][0] | sides[1][0]
+                waiting += sides[0][1] & sides[1][1]
             case Loop() if value in definition.outs:
                 # an iteration's value reaches the result if it reaches what the next iterations carry
                 place = definition.outs.index(value)
-                following = definition.body.yields[place]
-                if not _is_at_home(following, definition.body, structure):
-                    continue
-                inside = _reaching(following, structure, signs)
+                inside, _ = _reached(definition.body.yields[place], definition.body, structure, signs)
                 if definition.params[place] in inside:
                     found |= inside
-                    if structure.home.get(definition.inits[place]) is block:
-                        waiting.append(definition.inits[place])
+                    waiting.append(definition.inits[place])
+    return frozenset(found), frozenset(outside)
+
+
+def harmful_zeros(propagating: Collection[Value], structure: Structure, signs: Signs) -> frozenset[Value]:
+    """The values that make a propagating value infinite or NaN where they are zero, such as denominators."""
+    found: set[Value] = set()
+    for value in propagating:
+        operation = structure.definition.get(value)
+        if not isinstance(operation, Apply):
+            continue
+        block = structure.home.get(value)
+        for place, argument in enumerate(operation.args):
+            if is_float(argument.type) and signs.is_infinite_at_zero(operation, place):
+                # the operation runs whenever a number of its own block is computed
+                found.update(v for v in (argument, signs.multiple(argument)[0]) if structure.home.get(v) is block)
     return frozenset(found)
-
-
-def _is_at_home(value: Value, block: Block, structure: Structure) -> bool:
-    return structure.home.get(value) is block
 
 
 def _propagated(operation: Apply, signs: Signs) -> Iterator[Value]:

@@ -172,13 +172,17 @@ def _partial_is_finite(primitive: str, parameter: str, arguments: tuple[Known, .
 
 
 @functools.cache
-def _is_covered(primitive: str, parameter: str, arguments: tuple[Known, ...], places: frozenset[int]) -> bool:
+def _is_covered(
+    primitive: str, parameter: str, arguments: tuple[Known, ...], places: frozenset[int], zeros: frozenset[int]
+) -> bool:
     rule = RULES[primitive]
     for point in _points(arguments):
         if any(abs(number) == _TINY for number in point):
             continue
         out = result_of(primitive, point)
         if any(not cmath.isfinite(number) for k, number in enumerate((*point, out)) if k in places):
+            continue
+        if any(number == 0 for k, number in enumerate((*point, out)) if k in zeros):
             continue
         if not cmath.isfinite(partial_of(rule, parameter, point)):
             return False
@@ -189,6 +193,13 @@ def _is_covered(primitive: str, parameter: str, arguments: tuple[Known, ...], pl
 def _propagates(primitive: str, arguments: tuple[Known, ...], place: int) -> bool:
     same = arguments[place].place
     known = tuple([Known(INFINITE, a.type, None, a.place) if a.place == same else a for a in arguments])
+    return not _result(primitive, known) & FINITE
+
+
+@functools.cache
+def _is_infinite_at_zero(primitive: str, arguments: tuple[Known, ...], place: int) -> bool:
+    same = arguments[place].place
+    known = tuple([Known(Sign.ZERO, a.type, None, a.place) if a.place == same else a for a in arguments])
     return not _result(primitive, known) & FINITE
 
 
@@ -345,11 +356,18 @@ class Signs:
         """Whether the derivative of an operation with respect to a parameter is finite, whatever the numbers are."""
         return _partial_is_finite(operation.primitive, parameter, self.known(operation.args), self.of(operation.out))
 
-    def is_covered(self, operation: Apply, parameter: str, marked: Container[Value]) -> bool:
-        """Whether the derivative is finite unless one of the marked values, an argument or the result, is not."""
+    def is_covered(
+        self, operation: Apply, parameter: str, marked: Container[Value], zeros: Container[Value] = ()
+    ) -> bool:
+        """Whether the derivative is finite unless one of the marked values, an argument or the result, is not.
+
+        If one of `zeros` is zero, it need not be finite either.
+        """
         values = (*operation.args, operation.out)
-        places = frozenset([k for k, value in enumerate(values) if value in marked])
-        return bool(places) and _is_covered(operation.primitive, parameter, self.known(operation.args), places)
+        places, at_zero = (frozenset([k for k, v in enumerate(values) if v in of]) for of in (marked, zeros))
+        if not places and not at_zero:
+            return False
+        return _is_covered(operation.primitive, parameter, self.known(operation.args), places, at_zero)
 
     def propagates(self, operation: Apply, place: int) -> bool:
         """Whether the result is infinite or NaN whenever this argument is, whatever the others are."""
@@ -359,6 +377,15 @@ class Signs:
             for a in args
         ]
         return _propagates(operation.primitive, tuple(known), place)
+
+    def is_infinite_at_zero(self, operation: Apply, place: int) -> bool:
+        """Whether the result is infinite or NaN whenever this argument is zero, whatever the others are."""
+        args = operation.args
+        known = [
+            Known(ANYTHING, a.scalar, self.constants.get(a), next(k for k, b in enumerate(args) if a is b))
+            for a in args
+        ]
+        return _is_infinite_at_zero(operation.primitive, tuple(known), place)
 
     def is_singular(self, operation: Apply, parameter: str) -> bool:
         """Whether the derivative may be infinite or NaN for finite arguments, or for those that are meant to be not.

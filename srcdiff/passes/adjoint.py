@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
-from srcdiff.analyses.propagation import propagating_values
+from srcdiff.analyses.propagation import harmful_zeros, propagating_values
 from srcdiff.analyses.saved_values import Formula, Plan, Term
 from srcdiff.analyses.selections import selected_values
 from srcdiff.analyses.signs import expected_signs
@@ -598,19 +598,20 @@ class Adjoint:
         is_singular = self.signs.is_singular(operation, parameter)
         if not is_singular and operation.out in self.selected:
             is_singular = not self.signs.partial_is_finite(operation, parameter)
-        return is_singular and not self.signs.is_covered(operation, parameter, self.propagating)
+        return is_singular and not self.signs.is_covered(operation, parameter, *self.ends)
 
     @functools.cached_property
-    def propagating(self) -> frozenset[Value]:
-        """The values that are infinite or NaN only if all seeded results are."""
+    def ends(self) -> tuple[frozenset[Value], frozenset[Value]]:
+        """The values that are infinite or NaN only if all seeded results are, and those that make them so at zero."""
         if not self.decides:
-            return frozenset()
+            return frozenset(), frozenset()
         sites = self.active.sites
 
         def sites_of(array: Value) -> Sites:
             return sites.get(array, frozenset((array,)))
 
-        return propagating_values(self.structure, sites_of, self.signs, [value for value, _ in self.seeds])
+        propagating = propagating_values(self.structure, sites_of, self.signs, [value for value, _ in self.seeds])
+        return propagating, harmful_zeros(propagating, self.structure, self.signs)
 
     def computed(self, mirror: Mirror, primitive: str, args: Sequence[Value | Number]) -> Value | None:
         """What the program has computed so in the block of the mirror, or in one around it."""

@@ -53,17 +53,62 @@ def both_results(x: Any, y: Any) -> Any:
     return out
 
 
+def both_sides(x: Any, y: Any) -> Any:
+    ratio = x / y
+    if x > 0.5:
+        result = 2.0 * ratio + 1.0
+    else:
+        result = ratio - x
+    return result
+
+
+def one_side(x: Any, y: Any) -> Any:
+    ratio = x / y
+    if x > 5.0:
+        result = 2.0 * ratio
+    else:
+        result = x
+    return result
+
+
+def filtered(x: Any, y: Any) -> Any:
+    """The last quotient is left out, but its denominator is that of a term, and of a logarithm."""
+    state, total = 0.0, 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            spread = y + i
+            error = x[i] - state
+            total += math.log(2.0 * spread) + error * error / spread
+            state += error / spread
+    return total
+
+
+def filtered_at_times(x: Any, y: Any) -> Any:
+    """The last quotient is left out, and its logarithm, too."""
+    state, total = 0.0, 0.0
+    for i in range(len(x)):
+        spread = y + i
+        total += state
+        if x[i] > 5.0:
+            total += math.log(spread)
+        state = x[i] / spread
+    return total
+
+
 VECTOR = np.array([1.0, 2.0])
 
 
-@pytest.mark.parametrize(("function", "x"), [(straight, 1.0), (a_sum, VECTOR)])
+@pytest.mark.parametrize(("function", "x"), [(straight, 1.0), (a_sum, VECTOR), (both_sides, 1.0), (filtered, VECTOR)])
 def test_no_choice_is_made_where_the_result_is_not_finite(function: Any, x: Any) -> None:
     gradient = srcdiff.grad(function, wrt=(0, 1), backend="python")
     gradient(x, 2.0)
     assert "!= 0.0" not in gradient.source
 
 
-@pytest.mark.parametrize(("function", "x"), [(denominator, 1.0), (left_out, 1.0), (overwritten, VECTOR)])
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [(denominator, 1.0), (left_out, 1.0), (overwritten, VECTOR), (filtered_at_times, VECTOR)],
+)
 def test_a_choice_is_made_where_an_infinity_may_be_left_out(function: Any, x: Any) -> None:
     gradient = srcdiff.grad(function, wrt=(0, 1), backend="python")
     gradient(x, 2.0)
@@ -90,3 +135,11 @@ def test_what_is_left_out_contributes_nothing(function: Any) -> None:
     with np.errstate(all="ignore"):
         x_bar, y_bar = srcdiff.grad(function, wrt=(0, 1), backend="python")(np.float64(1.0), np.float64(0.0))
     assert (x_bar, y_bar) == (0.0, 0.0)
+
+
+def test_the_side_and_the_iteration_that_are_left_out_contribute_nothing() -> None:
+    with np.errstate(all="ignore"):
+        by_branch = srcdiff.grad(one_side, wrt=(0, 1), backend="python")(np.float64(1.0), np.float64(0.0))
+        x_bar, y_bar = srcdiff.grad(filtered_at_times, wrt=(0, 1), backend="python")(VECTOR, np.float64(-1.0))
+    assert by_branch == (1.0, 0.0)
+    assert (x_bar.tolist(), y_bar) == ([-1.0, 0.0], -1.0)
