@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srcdiff.api.workspaces import ARGUMENTS
 from srcdiff.backends.backend import Trait
-from srcdiff.backends.numba import c_callable
+from srcdiff.backends.numba import c_callable, c_library
+from srcdiff.diagnostics import NotExportedError, printable
 from srcdiff.signature.flat_views import FlatPart, FlatView
 from srcdiff.signature.trees import VALUES
 
@@ -18,6 +21,28 @@ if TYPE_CHECKING:
     from srcdiff.api.derivatives import Derivative, Specialisation
 
 DECLARATION = "int {name}(int64_t n, const double *x, double *gradient, double *value, void *data);"
+_HEADER = """\
+/* {title}
+ *
+ * Its parameters are
+{parameters}
+ *
+ * It returns 0 if the value and the gradient are written, 1 if the function has raised an exception, -1 if n is not
+ * {size}, and -2 if a pointer is null; then nothing is written. Several threads may call it. `data` is not used.
+ */
+#ifndef {guard}
+#define {guard}
+#include <stdint.h>
+#define {size} {n}
+#ifdef __cplusplus
+extern "C" {{
+#endif
+{declaration}
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
 _POINTER = ctypes.POINTER(ctypes.c_double)
 _TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t, _POINTER, _POINTER, _POINTER, ctypes.c_void_p)
 
@@ -62,6 +87,40 @@ class CFunction:
         """The declaration of the function in C."""
         return DECLARATION.format(name=name)
 
+    def export(self, folder: str | Path, name: str | None = None) -> Path:
+        """Write the function as a shared library with a header, for programs without Python: `srcdiff export --c`.
+
+        Args:
+            folder: Where to write `NAME.h` and `libNAME.so`, and what the library is linked from.
+            name: The name of the function; by default, that of the Python function.
+
+        Returns:
+            The path of the library.
+
+        Raises:
+            NotExportedError: If the code needs Python when it runs, or if there is no C compiler.
+        """
+        name = self.derivative.function.__name__ if name is None else name
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"{name!r} is not a name in C: pass `name`")
+        title = f"The value and the gradient of `{self.derivative.function.__name__}{self.derivative.signature}`."
+        title = printable(title).replace("*/", "* /")
+        parameters = [f" *   x[{k}]  {printable(n)}".replace("*/", "* /") for k, n in enumerate(self.flat.names)]
+        header = _HEADER.format(
+            title=title,
+            guard=f"{name.upper()}_H",
+            size=f"{name.upper()}_SIZE",
+            n=self.n,
+            parameters="\n".join(parameters),
+            declaration=self.declaration(name),
+        )
+        text = c_callable.text_of(*self._written, catches=False)
+        objects, arrays = self._constants.objects, self._constants.arrays
+        try:
+            return c_library.build(Path(folder), name, title, header, text, self._function, objects, arrays)
+        except c_library.NotLinkedError as error:
+            raise NotExportedError(f"{self!r} cannot be a library for C: {error}") from None
+
     def __reduce__(self) -> Any:
         raise TypeError(f"{self!r} is an address of this process: make it again in the other")
 
@@ -83,8 +142,8 @@ class CFunction:
         left = [part.name for of in parts.values() for part in of]
         assert not left, f"{left} are not passed to the compiled function"
         value = "result[0][0]" if self.derivative.has_aux else "result[0]"
-        text = c_callable.text_of(self.n, call, value, list(self._stores(args)))
-        return c_callable.c_callable(text, specialisation.function, self._constants.objects)
+        self._function, self._written = specialisation.function, (self.n, call, value, list(self._stores(args)))
+        return c_callable.c_callable(c_callable.text_of(*self._written), self._function, self._constants.objects)
 
     def _parts_of(self, name: str) -> list[FlatPart]:
         return [part for part in self.flat.parts if part.argument == name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from srcdiff.cli import given
 from srcdiff.cli.answer import Answer, CommandError, working
@@ -15,6 +16,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     given.add_wrt(parser)
     given.add_mode(parser)
     parser.add_argument("--plain", action="store_true", help="code that needs NumPy alone, and no Numba")
+    parser.add_argument("--c", metavar="FOLDER", help="write a shared library with a header there, for C and others")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: it is printed)")
 
 
@@ -24,6 +26,8 @@ def run(chosen: argparse.Namespace) -> Answer:
 
     asked = given.read(chosen)
     derivative = given.derivative(chosen, asked.function)
+    if chosen.c is not None:
+        return _library(chosen, asked, derivative)
     with working("writing the derivative"):
         try:
             text = srcdiff.export(derivative, None, *asked.arguments, plain=chosen.plain, **asked.keywords)
@@ -37,3 +41,20 @@ def run(chosen: argparse.Namespace) -> Answer:
     except OSError as error:
         raise CommandError(f"{chosen.output} cannot be written: {error.strerror}") from None
     return Answer(f"{asked.notes}{chosen.output}: {len(text.splitlines())} lines", data)
+
+
+def _library(chosen: argparse.Namespace, asked: given.Given, derivative: Any) -> Answer:
+    """Write a shared library for C. The shapes are those of the example."""
+    if chosen.plain or chosen.output is not None:
+        raise CommandError("--c writes a folder: it goes with neither --plain nor --output")
+    if not asked.is_example:
+        raise CommandError("--c needs an --example of all arguments: their shapes, and the data, are compiled in")
+    with working("compiling the library"):
+        try:
+            function = derivative.cfunc(*asked.arguments, **asked.keywords)
+            library = function.export(chosen.c)
+        except (TypeError, ValueError, OSError) as error:
+            raise CommandError(f"{chosen.function}: {error}") from None
+    header = library.with_name(f"{library.name.removeprefix('lib').removesuffix('.so')}.h")
+    data = {"library": str(library), "header": str(header), "parameters": function.flat.names}
+    return Answer(f"{asked.notes}{library}\n{header}\n{function.n} parameters: {', '.join(function.flat.names)}", data)

@@ -1,6 +1,7 @@
 """The command `srcdiff`: what it prints, for people and for programs, and its exit status."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -180,6 +181,16 @@ def test_export_writes_a_file_that_runs(capsys, model):
     assert call(capsys, *arguments)[1] == Path("loss_grad.py").read_text()
 
 
+def test_export_writes_a_library_for_c(capsys, model):
+    if shutil.which("cc") is None and shutil.which("gcc") is None:
+        pytest.skip("there is no C compiler")
+    example = ["--example", "np.ones(2), 3.0, 2", "--wrt", "a", "b"]
+    status, printed, _ = call(capsys, "export", "model.py:annotated", *example, "--c", "library")
+    assert (status, "3 parameters: a[0], a[1], b") == (0, printed.splitlines()[-1])
+    assert Path("library/libannotated.so").exists()
+    assert "int annotated(int64_t n, " in Path("library/annotated.h").read_text(encoding="utf-8")
+
+
 def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
     status, printed, error = call(capsys, "export", "model.py:loss")
     assert status == 0
@@ -193,6 +204,8 @@ def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
         (["model.py:loss", "--wrt", "v"], "`loss` has no argument `v`; its arguments are w, x, y, ridge"),
         (["model.py:gradient", "--wrt", "w"], "is already a derivative: remove --wrt"),
         (["model.py:gradient", "--mode", "hvp"], "is already a derivative: remove --mode"),
+        (["model.py:annotated", "--types", "float64[:], float64, int64", "--c", "f"], "--c needs an --example"),
+        (["model.py:annotated", "--example", "np.ones(2), 3.0, 2", "--c", "f", "--plain"], "neither --plain nor"),
         (["model.py:every", "--example", "np.ones(2), np.ones((3, 2)), np.ones(3)"], "export `grad` or `hvp`"),
         (["model.py:loss", "-o", "nowhere/loss.py"], "nowhere/loss.py cannot be written: No such file or directory"),
     ],

@@ -31,18 +31,17 @@ OK, RAISED, WRONG_LENGTH, NULL = 0, 1, -1, -2
 """What the function returns."""
 
 
-def text_of(count: int, call: Sequence[str], value: str, stores: Sequence[str]) -> str:
+def text_of(count: int, call: Sequence[str], value: str, stores: Sequence[str], *, catches: bool = True) -> str:
     """The text of the function: `call` are the arguments of the compiled function, `stores` write its gradient."""
+    called = f"result = compiled({', '.join(call)})"
+    caught = ["    try:", f"        {called}", "    except Exception:", f"        return {RAISED}"]
     lines = [
         "def c_function(n, x, gradient, value, data):",
         f"    if n != {count}:",
         f"        return {WRONG_LENGTH}",
         "    if is_null(x) or is_null(gradient) or is_null(value):",
         f"        return {NULL}",
-        "    try:",
-        f"        result = compiled({', '.join(call)})",
-        "    except Exception:",
-        f"        return {RAISED}",
+        *(caught if catches else [f"    {called}"]),
         *(f"    {line}" for line in stores),
         f"    carray(value, (1,))[0] = {value}",
         f"    return {OK}",

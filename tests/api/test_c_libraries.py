@@ -1,0 +1,116 @@
+"""Exported libraries run in programs of C without Python, and give the numbers that the function gives in Python."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff.diagnostics import NotExportedError
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+pytestmark = [pytest.mark.numba, pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")]
+
+PROGRAM = """
+#include "misfit.h"
+#include <stdio.h>
+
+int main(void) {
+    double x[MISFIT_SIZE] = {0.1, 1.0, 0.5}, gradient[MISFIT_SIZE] = {7.0, 7.0, 7.0}, value = 7.0;
+    int code = 0;
+    for (int k = 0; k < 1000; k++) code = misfit(MISFIT_SIZE, x, gradient, &value, NULL);
+    printf("%d %.17g %.17g %.17g %.17g\\n", code, value, gradient[0], gradient[1], gradient[2]);
+    x[0] = -1.0;
+    gradient[0] = value = 7.0;
+    code = misfit(MISFIT_SIZE, x, gradient, &value, NULL);
+    printf("%d %g %g %d %d\\n", code, value, gradient[0], misfit(2, x, gradient, &value, NULL),
+           misfit(3, NULL, gradient, &value, NULL));
+    return 0;
+}
+"""
+
+
+def misfit(params, t, flags, count):
+    """Keeps values, which are allocated, reads data of several dtypes, and raises."""
+    if params["rate"] < 0.0:
+        raise ValueError("the rate is negative")
+    kept = np.zeros(count)
+    total = 0.0
+    for k in range(count):
+        before = kept[k - 1] if k > 0 else 0.0
+        kept[k] = np.exp(-params["rate"] * t[k]) * params["size"][0] * np.cos(2.0 * t[k]) + before * params["size"][1]
+        if flags[k % len(flags)]:
+            total += np.sin(kept[k]) ** 2
+    return total
+
+
+def made(count=4000):
+    t, flags = np.linspace(0.0, 1.0, count), np.array([True, False, True])
+    return srcdiff.grad(misfit).cfunc({"rate": 0.1, "size": np.array([1.0, 0.5])}, t, flags, count)
+
+
+def test_a_program_in_c_without_python(tmp_path):
+    c = made()
+    library = c.export(tmp_path)
+    (tmp_path / "main.c").write_text(PROGRAM)
+    link = ["main.c", "-o", "main", "-L.", "-lmisfit", "-Wl,-rpath,."]
+    subprocess.run([COMPILER, "-Wall", "-Werror", *link], cwd=tmp_path, check=True)
+    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True, env={})
+    first, second = done.stdout.splitlines()
+
+    value, gradient = c(np.array([0.1, 1.0, 0.5]))
+    assert int(first.split()[0]) == 0
+    np.testing.assert_allclose([float(word) for word in first.split()[1:]], [value, *gradient], rtol=1e-14)
+    assert second == "1 7 7 -1 -2"
+    needed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout
+    assert "python" not in needed.lower()
+    header = (tmp_path / "misfit.h").read_text()
+    assert " *   x[2]  params['size'][1]\n" in header
+    assert "#define MISFIT_SIZE 3\n" in header
+
+
+def cube(x, y):
+    if np.sum(x) > 100.0:
+        raise ValueError(f"{np.sum(x)} is too large")  # a message that Python would build
+    return np.sum((x - y) ** 3)
+
+
+def test_two_libraries_in_one_program_of_cpp(tmp_path):
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no compiler of C++")
+    middle = np.array([1.0, 2.0])
+    for name, f in {"square": lambda x, y: np.sum((x - y) ** 2), "cube": cube}.items():
+        srcdiff.grad(f).cfunc(np.zeros(2), middle).export(tmp_path, name)
+    program = """
+    #include "square.h"
+    #include "cube.h"
+    #include <iostream>
+    int main() {
+        double x[SQUARE_SIZE] = {2.0, 4.0}, gradient[SQUARE_SIZE], a, b;
+        int code = square(2, x, gradient, &a, nullptr) + cube(2, x, gradient, &b, nullptr);
+        std::cout << code << " " << a << " " << b << " " << gradient[1] << std::endl;
+    }
+    """
+    (tmp_path / "main.cpp").write_text(program)
+    link = ["main.cpp", "-o", "main", "-L.", "-lsquare", "-lcube", "-Wl,-rpath,."]
+    subprocess.run([compiler, *link], cwd=tmp_path, check=True)
+    assert subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "0 5 9 12\n"
+
+
+def test_what_needs_python_is_refused_with_a_reason(tmp_path):
+    def solved(x, a):
+        return np.sum(np.linalg.solve(a, x))
+
+    def printed(x):
+        print(x)
+        return x * x
+
+    with pytest.raises(NotExportedError, match=r"cannot be a library for C: it calls linear algebra of SciPy"):
+        srcdiff.grad(solved).cfunc(np.ones(3), np.eye(3)).export(tmp_path)
+    with pytest.raises(NotExportedError, match=r"it calls Python, or functions that are in its process only"):
+        srcdiff.grad(printed).cfunc(1.0).export(tmp_path)
+    with pytest.raises(ValueError, match="'<lambda>' is not a name in C: pass `name`"):
+        srcdiff.grad(lambda x: x * x).cfunc(1.0).export(tmp_path)
+    assert not [*tmp_path.iterdir()]
