@@ -42,7 +42,7 @@ def odeint(
     ...     return -rate * y
     >>> def end(rate):
     ...     return odeint(decay, 1.0, np.array([0.0, 2.0]), (rate,), backend="python")[-1]
-    >>> round(end(0.5), 6), round(differentiable(end, backend="python").grad()(0.5), 5)
+    >>> round(float(end(0.5)), 6), round(differentiable(end, backend="python").grad()(0.5), 5)
     (0.367879, -0.73576)
 
     Args:
