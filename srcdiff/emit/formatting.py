@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import logging
 import string
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -86,5 +89,33 @@ def _print_flushed(template: str, values: tuple[Any, ...]) -> None:
     print_flushed(template, *values)
 
 
-PRINTERS: dict[Callable[..., None], Callable[..., None]] = {print_text: _print_text, print_flushed: _print_flushed}
+def log_text(template: str, *values: Any) -> None:
+    """A text for a logger; the first line has the level, and the name of the logger."""
+    head, _, text = template.format(*map(_plain, values)).partition("\n")
+    level, _, name = head.partition(" ")
+    logging.getLogger(name).log(int(level), "%s", text)
+
+
+def warn_text(template: str, *values: Any) -> None:
+    """A warning; the first line has the module and the name of its class."""
+    head, _, text = template.format(*map(_plain, values)).partition("\n")
+    module, _, path = head.partition(" ")
+    kind: Any = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    warnings.warn(text, kind, stacklevel=2)
+
+
+def _log_text(template: str, values: tuple[Any, ...]) -> None:
+    log_text(template, *values)
+
+
+def _warn_text(template: str, values: tuple[Any, ...]) -> None:
+    warn_text(template, *values)
+
+
+PRINTERS: dict[Callable[..., None], Callable[..., None]] = {
+    print_text: _print_text,
+    print_flushed: _print_flushed,
+    log_text: _log_text,
+    warn_text: _warn_text,
+}
 """For each printing function, the variant that compiled code calls. It takes the values as a tuple."""

@@ -48,6 +48,8 @@ def _named_by(operation: Operation) -> Iterable[Any]:
 
 
 def printer(operation: Print) -> Callable[..., None]:
+    if operation.to:
+        return formatting.log_text if operation.to == "log" else formatting.warn_text
     return formatting.print_flushed if operation.flush else formatting.print_text
 
 

@@ -27,6 +27,7 @@ from srcdiff.frontend.interpreter import (
     calls,
     comprehensions,
     conditions,
+    contexts,
     declared_functions,
     exceptions,
     generators,
@@ -41,7 +42,7 @@ from srcdiff.frontend.interpreter import (
 ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
-    generators,
+    *(generators, contexts),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
     *(numba_decorators, random_numbers),

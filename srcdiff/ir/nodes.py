@@ -474,6 +474,8 @@ class Print(Operation):
 
     parts: Parts
     flush: bool = False
+    to: str = ""
+    """`log` or `warn`, if a logger gets it, or it is a warning: the first line of the text says which."""
 
 
 STACK_START = 64

@@ -100,19 +100,11 @@ ROWS = [
     ),
     Row(
         "logger",
-        "import logging\nlog = logging.getLogger('a')\n" + function("log.info('here')\nreturn x"),
-        "SD203",
-        "an instance of `Logger`",
-        "use `print`",
-        function("print('here')\nreturn x"),
-    ),
-    Row(
-        "logging",
-        "import logging\n" + function("logging.info('here')\nreturn x"),
-        "SD302",
-        "`info` is a library function",
-        "use `print`",
-        function("print('here')\nreturn x"),
+        "import logging\nlog = logging.getLogger('a')\n" + function("log.exception('here')\nreturn x"),
+        "SD102",
+        "the method `exception` of a logger",
+        "",
+        "import logging\nlog = logging.getLogger('a')\n" + function("log.error('here')\nreturn x"),
     ),
     Row(
         "solve_ivp",
@@ -409,7 +401,7 @@ ROWS = [
             "np.errstate(all='ignore')", "open('a')"
         ),
         "SD101",
-        "`with` is not supported",
+        "`with` of `open(...)` is not supported",
         "around the call",
         function("return x"),
     ),

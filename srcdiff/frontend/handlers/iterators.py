@@ -30,7 +30,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_of_numbers
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
-from srcdiff.frontend.interpreter.evaluation import call_value, call_with
+from srcdiff.frontend.interpreter.evaluation import call_named, call_value, call_with
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over
 from srcdiff.frontend.interpreter.list_storage import (
@@ -274,6 +274,15 @@ def call_fromiter(
     if count != Static(-1):
         reader.refuse("SD102", node, "`np.fromiter` is supported without `count`", help_="leave `count` out")
     return call_with(reader, Own(np.array), [call_list(reader, node, iter)], {"dtype": dtype}, node)
+
+
+@handles(np.nditer)
+def call_nditer(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    """The elements in the order of memory."""
+    if not (isinstance(of, Value) and isinstance(of.type, Array) and of in reader.contiguous):
+        message = "`np.nditer` is supported for one contiguous array, without options"
+        reader.refuse("SD102", node, message, help_="go through `a.ravel()`, or `np.ndindex(a.shape)`")
+    return call_named(reader, "ravel", node, of)
 
 
 @handles(itertools.chain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import logging
 import types
 from typing import Any
 
@@ -114,7 +115,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, owner, node.attr, node)
-        case Static() if isinstance(base.value, SOURCES):
+        case Static() if isinstance(base.value, (*SOURCES, logging.Logger)):
             return Method(base, node.attr)
         case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
             return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)

@@ -7,6 +7,7 @@ import builtins
 import contextlib
 import functools
 import inspect
+import logging
 import math
 import random
 import sys
@@ -573,6 +574,8 @@ def call_method(
         owner = owner if method.name in _CHANGING else needed(reader, owner, node)
     elif isinstance(owner, Structured | Element):
         kind = "records"
+    elif isinstance(owner, Static) and isinstance(owner.value, logging.Logger):
+        kind = "logger"
     elif is_source(owner):
         return DRAWS["source"](reader, owner, method.name, args, keywords, node)
     elif isinstance(owner, Record | Object):

@@ -48,6 +48,8 @@ class Consumer:
     """The loop, if it is one of the user's."""
     ways: set[int] = field(default_factory=set)
     """How its body may be left."""
+    is_context: bool = False
+    """Whether it is a `with`: the generator goes on, whatever its body does but raise."""
 
 
 def made_generator(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract]) -> Generated:
@@ -96,6 +98,17 @@ def go_through_generator(
         reader.codes[code] = frozenset(consumer.ways | {GOES_ON}) - {CONTINUES}
     reader.cells[reader.exit_key] = before
     return code
+
+
+def go_through_context(reader: Reader, x: Generated, take: Callable[[Abstract], None], node: ast.AST) -> None:
+    """Read a generator whose only `yield` stands for the body of a `with`."""
+    consumer = Consumer(take, reader.context, None, is_context=True)
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+    identity = (x.function, "generator")
+    run_generator(reader, x, consumer, (*reader.context.active_calls, (identity, identity)), node)
+    code = reader.exit
+    if isinstance(code, Value):
+        reader.codes[code] = frozenset(consumer.ways | {GOES_ON})
 
 
 def run_generator(reader: Reader, x: Generated, consumer: Consumer, calls: Any, node: ast.AST) -> None:
@@ -150,7 +163,7 @@ def yield_expression(reader: Reader, node: ast.Yield) -> Abstract:
     if reader.dead:
         reader.cells[own_exit] = Static(RAISES)
     elif leaving is not None:
-        if len(own.handlers) > len(consumer.context.handlers):
+        if len(own.handlers) > len(consumer.context.handlers) and not consumer.is_context:
             message = "a loop over a generator ends early, while a `try` in the generator is active"
             reader.refuse("SD104", node, message, help_="write the `try` around the loop")
         reader.cells[own_exit] = code
@@ -164,6 +177,8 @@ def leaves(reader: Reader, consumer: Consumer) -> tuple[Abstract | None, Abstrac
         return None, code
     ways = possible(reader, code)
     consumer.ways.update(ways)
+    if consumer.is_context:
+        return raised(reader, code, caught(ways))
     outward = ways - {GOES_ON, CONTINUES}
     if not outward:
         reader.cells[reader.exit_key] = Static(GOES_ON)
@@ -178,6 +193,18 @@ def leaves(reader: Reader, consumer: Consumer) -> tuple[Abstract | None, Abstrac
     left = reader.apply("where", stops, reader.const(RETURNS), reader.const(GOES_ON))
     reader.codes[left] = frozenset((RETURNS, GOES_ON))
     return stops, left
+
+
+def raised(reader: Reader, code: Abstract, outward: frozenset[int]) -> tuple[Abstract | None, Abstract]:
+    """What a generator raises in place of its `yield`, if the body of the `with` raises it and somebody catches it."""
+    if not outward:
+        return None, code
+    if isinstance(code, Static):
+        return code, code
+    stops = is_among(reader, code, outward)
+    found = reader.apply("where", stops, as_value(reader, code), reader.const(GOES_ON))
+    reader.codes[found] = outward | {GOES_ON}
+    return stops, found
 
 
 def ends(reader: Reader, code: Abstract, outward: frozenset[int]) -> Value:

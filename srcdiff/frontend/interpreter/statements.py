@@ -10,8 +10,6 @@ import ast
 import functools
 import importlib
 
-import numpy as np
-
 from srcdiff.diagnostics import Refusal
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -264,20 +262,6 @@ def import_from_statement(reader: Reader, node: ast.ImportFrom) -> None:
     module = imported_module(reader, node.module or "")
     for alias in node.names:
         reader.cells[(reader.frame.number, alias.asname or alias.name)] = look_up(reader, module, alias.name, node)
-
-
-@statement(ast.With)
-def with_statement(reader: Reader, node: ast.With) -> None:
-    """`with np.errstate(...)`: derivatives give no warnings, so that there is nothing to do."""
-    for item in node.items:
-        call = item.context_expr
-        function = evaluate(reader, call.func) if isinstance(call, ast.Call) else MISSING
-        if function != Static(np.errstate) or not isinstance(call, ast.Call) or item.optional_vars is not None:
-            reader.refuse("SD101", node, "`with` is not supported")
-        given = [evaluate(reader, x) for x in (*call.args, *(k.value for k in call.keywords))]
-        if any(x not in (Static("ignore"), Static("warn")) for x in given):
-            reader.refuse("SD101", node, "`np.errstate` is supported with 'ignore' and 'warn' only")
-    read_statements(reader, node.body)
 
 
 @statement(ast.Delete)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import enum
+import logging
 import re
 import string
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Caught, Items, List, Static, Text, Tuple
@@ -278,4 +281,69 @@ def print_call(reader: Reader, node: ast.Call) -> Abstract:
         text = joined(joined(text, literal(str(options["sep"]) if k else "")), text_of(reader, x, node))
     text = joined(text, literal(str(options["end"])))
     reader.add(Print((Formatted(text.template, text.values),), bool(options["flush"]), span=reader.span))
+    return Static(None)
+
+
+# -- loggers and warnings ---------------------------------------------------------------------------------------------
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+
+
+@method("logger", *_LEVELS)
+def log_method(reader: Reader, node: ast.Call, owner: Static, message: Abstract, *args: Abstract) -> Abstract:
+    return log(reader, node, owner.value.name, _LEVELS[node.func.attr], message, args)  # type: ignore[attr-defined]
+
+
+@method("logger", "log")
+def log_at_level(
+    reader: Reader, node: ast.AST, owner: Static, level: Abstract, message: Abstract, *args: Abstract
+) -> Abstract:
+    if not (isinstance(level, Static) and isinstance(level.value, int)):
+        reader.refuse("SD205", node, "the level must be known at compile time")
+    return log(reader, node, owner.value.name, level.value, message, args)
+
+
+def _of_module(level: int) -> Any:
+    def log_of_module(reader: Reader, node: ast.AST, message: Abstract, *args: Abstract) -> Abstract:
+        return log(reader, node, "root", level, message, args)
+
+    return log_of_module
+
+
+for _name, _level in _LEVELS.items():
+    handles(getattr(logging, _name))(_of_module(_level))
+
+
+def log(reader: Reader, node: ast.AST, name: str, level: int, message: Abstract, args: Sequence[Abstract]) -> Abstract:
+    """A message for a logger, as `print`."""
+    if args:
+        if not (isinstance(message, Static) and isinstance(message.value, str)):
+            reader.refuse("SD205", node, "the text of the message must be known at compile time")
+        message = percent_format(reader, message.value, tuple(args), node)
+    text = joined(literal(f"{level} {name}\n"), text_of(reader, message, node))
+    reader.add(Print((Formatted(text.template, text.values),), to="log", span=reader.span))
+    return Static(None)
+
+
+@handles(warnings.warn)
+def warn_call(
+    reader: Reader,
+    node: ast.AST,
+    message: Abstract,
+    category: Abstract = Static(None),
+    stacklevel: Abstract = Static(1),
+) -> Abstract:
+    kind = UserWarning if category == Static(None) else getattr(category, "value", None)
+    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+        reader.refuse("SD102", node, "`warnings.warn` takes a text, and a class of warnings")
+    text = joined(literal(f"{kind.__module__} {kind.__qualname__}\n"), text_of(reader, message, node))
+    reader.add(Print((Formatted(text.template, text.values),), to="warn", span=reader.span))
+    return Static(None)
+
+
+@handles(warnings.simplefilter, warnings.filterwarnings)
+def filter_call(reader: Reader, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
+    """Derivatives give no warnings but those of the program."""
+    if args and args[0] == Static("error"):
+        reader.refuse("SD102", node, "warnings that become errors are not supported")
     return Static(None)

@@ -10,7 +10,6 @@ from srcdiff.frontend.source.capture import Captured
 # syntax                 what the user calls it                    what to write instead
 REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.TryStar: ("SD101", "`except*`", "use `except`"),
-    ast.With: ("SD101", "`with`", "enter the context around the call of the gradient"),
     ast.AsyncWith: ("SD101", "`async with`", "use a plain function"),
     ast.AsyncFor: ("SD101", "`async for`", "use a plain function"),
     ast.AsyncFunctionDef: ("SD101", "`async def`", "use a plain function"),
@@ -33,19 +32,12 @@ def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
     while stack:
         node = stack.pop()
         row = REFUSED.get(type(node))
-        if row is not None and not _is_about_warnings(node):
+        if row is not None:
             code, what, instead = row
             problems[node] = Problem(code, f"{what} is not supported", _span(captured, node, what), help=instead)
             continue
         stack += reversed(list(ast.iter_child_nodes(node)))
     return problems
-
-
-def _is_about_warnings(node: ast.AST) -> bool:
-    """`with np.errstate(...):`, as far as the text says."""
-    calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-    names = [ast.unparse(call.func) if isinstance(call, ast.Call) else "" for call in calls]
-    return bool(names) and all(name.rpartition(".")[2] == "errstate" for name in names)
 
 
 def _span(captured: Captured, node: ast.AST, what: str) -> Span:

@@ -256,10 +256,16 @@ _SEVERAL = ("its line defines several functions", "write each function on its ow
 
 
 def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
-    """The text of a file as it was read before, which may be the text that runs; then as it is now."""
+    """The text of a file as it was read before, which may be the text that runs; then as it is now.
+
+    A text that was never in a file may be in `__source__`, of the function or of its module.
+    """
     known = linecache.getlines(file, function.__globals__)
     if known:
         yield "".join(known)
+    for text in (getattr(function, "__source__", None), function.__globals__.get("__source__")):
+        if isinstance(text, str):
+            yield text
     linecache.checkcache(file)
     now = linecache.getlines(file, function.__globals__)
     if now and now != known:
