@@ -32,7 +32,8 @@ def propagating_values(
         if not stored:
             return frozenset()
         ends += stored
-    reaching = [_reaching(end, structure, signs) for end in dict.fromkeys(ends)]
+    reach = _Reaching(structure, signs)
+    reaching = [reach.reaching(end, structure.home.get(end))[0] for end in dict.fromkeys(ends)]
     return frozenset.intersection(*reaching) if reaching else frozenset()
 
 
@@ -51,49 +52,56 @@ def _stored(structure: Structure, sites: Callable[[Value], Sites], array: Value)
     return stored
 
 
-def _reaching(end: Value, structure: Structure, signs: Signs) -> frozenset[Value]:
-    """The values from which an infinity or NaN reaches one value, whenever they are computed."""
-    return _reached(end, structure.home.get(end), structure, signs)[0]
+class _Reaching:
+    """Finds the values from which an infinity or NaN reaches others; what a block yields is looked at once."""
 
+    def __init__(self, structure: Structure, signs: Signs) -> None:
+        self.structure, self.signs = structure, signs
+        self.known: dict[Value, tuple[frozenset[Value], frozenset[Value]]] = {}
+        """By what a block yields, if it is a value of the block."""
 
-def _reached(
-    end: Value, block: Block | None, structure: Structure, signs: Signs
-) -> tuple[frozenset[Value], frozenset[Value]]:
-    """The values from which an infinity or NaN reaches what a block yields, and those from outside the block.
+    def reaching(self, end: Value, block: Block | None) -> tuple[frozenset[Value], frozenset[Value]]:
+        """The values from which an infinity or NaN reaches what a block yields, and those from outside the block.
 
-    From a value of the block, it does so whenever the value is computed; from one outside, if the block runs.
-    """
-    found: set[Value] = set()
-    outside: set[Value] = set()
-    waiting = [end]
-    while waiting:
-        value = waiting.pop()
-        if structure.home.get(value) is not block:
-            outside.add(value)
-            continue
-        if value in found:
-            continue
-        found.add(value)
-        definition = structure.definition.get(value)
-        match definition:
-            case Apply():
-                waiting += _propagated(definition, signs)
-            case If():
-                place = definition.outs.index(value)
-                sides = [
-                    _reached(side.yields[place], side, structure, signs)
-                    for side in (definition.then, definition.orelse)
-                ]
-                found |= sides[0][0] | sides[1][0]
-                waiting += sides[0][1] & sides[1][1]
-            case Loop() if value in definition.outs:
-                # an iteration's value reaches the result if it reaches what the next iterations carry
-                place = definition.outs.index(value)
-                inside, _ = _reached(definition.body.yields[place], definition.body, structure, signs)
-                if definition.params[place] in inside:
-                    found |= inside
-                    waiting.append(definition.inits[place])
-    return frozenset(found), frozenset(outside)
+        From a value of the block, it does so whenever the value is computed; from one outside, if the block runs.
+        """
+        if self.structure.home.get(end) is not block:
+            return frozenset(), frozenset((end,))
+        if end not in self.known:
+            self.known[end] = self.found(end, block)
+        return self.known[end]
+
+    def found(self, end: Value, block: Block | None) -> tuple[frozenset[Value], frozenset[Value]]:
+        found: set[Value] = set()
+        outside: set[Value] = set()
+        waiting = [end]
+        while waiting:
+            value = waiting.pop()
+            if self.structure.home.get(value) is not block:
+                outside.add(value)
+                continue
+            if value in found:
+                continue
+            found.add(value)
+            definition = self.structure.definition.get(value)
+            match definition:
+                case Apply():
+                    waiting += _propagated(definition, self.signs)
+                case If():
+                    place = definition.outs.index(value)
+                    (first, one), (second, other) = (
+                        self.reaching(side.yields[place], side) for side in (definition.then, definition.orelse)
+                    )
+                    found |= first | second
+                    waiting += one & other
+                case Loop() if value in definition.outs:
+                    # an iteration's value reaches the result if it reaches what the next iterations carry
+                    place = definition.outs.index(value)
+                    inside, _ = self.reaching(definition.body.yields[place], definition.body)
+                    if definition.params[place] in inside:
+                        found |= inside
+                        waiting.append(definition.inits[place])
+        return frozenset(found), frozenset(outside)
 
 
 def harmful_zeros(propagating: Collection[Value], structure: Structure, signs: Signs) -> frozenset[Value]:

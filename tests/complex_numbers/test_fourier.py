@@ -70,7 +70,9 @@ def real_in_two_axes(x):
 def three_axes(z):
     first = np.sum(np.abs(np.fft.fftn(z)[1]))
     return (
-        first + np.sum(np.abs(np.fft.fft(z, axis=1)[0])) + np.sum(np.abs(np.fft.fftn(z, s=(2, 5), axes=(1, 2), norm="forward")[1]))
+        first
+        + np.sum(np.abs(np.fft.fft(z, axis=1)[0]))
+        + np.sum(np.abs(np.fft.fftn(z, s=(2, 5), axes=(1, 2), norm="forward")[1]))
     )
 
 
