@@ -26,6 +26,7 @@ from srcdiff.ir.types import FLOAT
 from srcdiff.signature.checks import Checks, Names, Opened, Step, same_constant
 from srcdiff.signature.conversion import converter, gradient_converter
 from srcdiff.signature.descriptions import Description, is_passed
+from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.keys import is_stored
 from srcdiff.signature.layouts import Layout
 from srcdiff.signature.record_layouts import RecordLayout, UnusableField
@@ -174,7 +175,8 @@ class DirectArguments:
 
     def with_identity(self, kinds: Set[type]) -> list[str]:
         """What holds the lists in the arguments, and the instances of some classes."""
-        return [x.text for one in self.opened for x in _nodes(one) if type(x.value) is list or type(x.value) in kinds]
+        found = [x for one in self.opened for x in _nodes(one)]
+        return [x.text for x in found if type(x.value) is list or class_of_value(x.value) in kinds]
 
 
 def _nodes(x: Opened) -> Iterator[Opened]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from srcdiff.signature.copies import copied
 from srcdiff.signature.trees import VALUES, Part, parts_of
 
 # Weights of the fourth-order central difference, for steps of -2, -1, 1 and 2.
@@ -149,7 +149,7 @@ def _difference(
     def at(number: float) -> float:
         given = list(arguments)
         given[position] = put(number)
-        given = copy.deepcopy(given)  # the function may write into them
+        given = copied(given)  # the function may write into them
         with np.errstate(all="ignore"):
             return float(function(*given))
 

@@ -37,6 +37,7 @@ from srcdiff.frontend.source.capture import WRITTEN_FOR, findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_complex, is_inexact
 from srcdiff.library import composed
+from srcdiff.signature.copies import copied, state_of
 from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.random_sources import Replay
 from srcdiff.signature.record_layouts import RecordLayout
@@ -299,7 +300,7 @@ def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]
 def _copied(argument: Any) -> Any:
     if type(argument) is np.ndarray:
         return argument.copy(order="K")
-    return argument if type(argument) in (float, int) else copy.deepcopy(argument)
+    return argument if type(argument) in (float, int) else copied(argument)
 
 
 def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
@@ -310,12 +311,17 @@ def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
 
 @contextlib.contextmanager
 def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
-    """Restore the outside arrays that the function writes to, at the end of the block."""
+    """Restore the outside arrays, and the outside objects, that the function writes to, at the end of the block."""
+    reading = compiled.reading
+    is_written = reading.written_kinds or reading.changed_lists
+    objects = [state_of(place.read()) for place in reading.held_outside] if is_written else []
     arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
     before = [a.copy() for a in arrays]
     try:
         yield arrays
     finally:
+        for put_back in objects:
+            put_back()
         for array, contents in zip(arrays, before, strict=True):
             if array.flags.writeable:
                 array[...] = contents
@@ -923,10 +929,16 @@ def check(
 
     with np.errstate(all="ignore"):
         try:
-            found = called(*copy.deepcopy(arguments))
+            found = called(*copied(arguments))
         except NumbaError:  # Numba cannot compile the function
             function = primal.function
-            found = called(*copy.deepcopy(arguments))
+            try:
+                found = called(*copied(arguments))
+            except NumbaError:
+                message = (
+                    "compiled functions cannot take copies of the arguments; read a `jitclass` instance from outside"
+                )
+                raise TypeError(f"{message}: `srcdiff.check(lambda x: f(model, x), x)`") from None
     require_values(value, found, arguments, primal.specialised(arguments).compiled.reading.differences)
     positions = [primal.names.index(n) for n in names]
     report = compare(combined, arguments, list(zip(positions, names, strict=True)), bars)

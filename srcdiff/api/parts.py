@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.signature.structures import layout_of
 
 
@@ -56,13 +57,14 @@ def gradient_of_parts(f: Any, wrt: Any, make: Callable[[Any, tuple[str, ...]], A
     wanted = wrt if isinstance(wrt, tuple) else (wrt,)
     if not all(isinstance(one, str) for one in wanted) or not wanted:
         return None
-    is_bound = isinstance(f, types.MethodType) and isinstance(f.__func__, types.FunctionType)
-    instance = f.__func__.__code__.co_varnames[0] if is_bound else None
+    method = method_behind(f) if isinstance(f, types.MethodType) else None
+    is_bound = method is not None and isinstance(method.__func__, types.FunctionType)
+    instance = method.__func__.__code__.co_varnames[0] if is_bound else None  # type: ignore[union-attr]
     paths = [tuple(one.split(".")) for one in wanted]
     if not any(len(path) > 1 or path[0] == instance for path in paths):
         return None
     names = tuple(dict.fromkeys(path[0] for path in paths))
     is_self = instance in names
-    derivative = make(f.__func__ if is_self else f, names)
+    derivative = make(method.__func__ if is_self else f, names)  # type: ignore[union-attr]
     picks = tuple((names.index(path[0]), path[1:]) for path in paths)
     return PartGradient(derivative, picks, not isinstance(wrt, tuple), (f.__self__,) if is_self else ())

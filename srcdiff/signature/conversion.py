@@ -9,6 +9,7 @@ import numpy as np
 
 from srcdiff.ir.types import FLOAT
 from srcdiff.signature.descriptions import Description, is_passed
+from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import parts_of
 
@@ -67,7 +68,7 @@ def with_identity(value: Any, kinds: Set[type], around: tuple[int, ...] = ()) ->
     """The lists in an argument, and the instances of these classes; an instance may refer to one `around` it."""
     if id(value) in around:
         return []
-    own = [value] if isinstance(value, list) or type(value) in kinds else []
+    own = [value] if isinstance(value, list) or class_of_value(value) in kinds else []
     parts = [x for x in parts_of(value) or () if type(x) is not float]
     return own + [found for x in parts for found in with_identity(x, kinds, (*around, id(value)))]
 

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
+from srcdiff.signature.jit_classes import class_of_value, field_types
 from srcdiff.signature.layouts import MAPPINGS
 from srcdiff.signature.layouts import Layout as Layout
 from srcdiff.signature.random_sources import layout_of_source
@@ -102,6 +103,9 @@ def layout_of(value: Any) -> Layout | None:
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())
         return Layout(kind, names, extra=tuple([n for n in own if n not in names]))
+    compiled = class_of_value(value)
+    if compiled is not kind:
+        return Layout(compiled, tuple(field_types(compiled)))
     plain: Any = kind
     names = attributes_of(value) if is_plain_class(plain) else ()
     return Layout(kind, names) if names else None  # one without attributes is only itself

@@ -51,6 +51,7 @@ from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 from srcdiff.library.language import event_settings
+from srcdiff.signature.jit_classes import standing_for
 
 _NUMBERS: dict[str, type] = {
     "float64": float,
@@ -174,6 +175,10 @@ def asked_classes(reader: Reader, kinds: Abstract, node: ast.AST) -> Iterator[An
         return
     if not isinstance(kinds, Static):
         reader.refuse("SD205", node, "the class is not known at compile time")
+    compiled = standing_for(kinds.value)
+    if compiled is not None:
+        yield compiled
+        return
     is_plain = type(kinds.value) in (type, abc.ABCMeta, enum.EnumType, types.UnionType)
     if not is_plain and type(kinds.value).__module__ not in ("typing", "abc", "numpy"):
         message = f"{in_words(reader, kinds)} decides itself what its instances are, which is not supported"

@@ -48,6 +48,7 @@ from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
 from srcdiff.ir.nodes import Value
+from srcdiff.signature.jit_classes import standing_for
 from srcdiff.signature.structures import FOREIGN, Layout, is_plain_class, is_plain_tuple
 
 
@@ -62,7 +63,8 @@ def call_enum(
 def call_class(
     reader: Reader, target: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract | None:
-    """A new instance of a class."""
+    """A new instance of a class; of one that Numba compiles, an instance of the class that it was made of."""
+    target = standing_for(target) or target
     if issubclass(target, tuple) and hasattr(target, "_fields"):
         return make_namedtuple(reader, target, args, keywords, node)
     if target.__module__.partition(".")[0] not in FOREIGN:

@@ -47,6 +47,7 @@ from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, ori
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
+from srcdiff.signature.jit_classes import standing_for
 from srcdiff.signature.random_sources import SOURCES, SourceLayout
 from srcdiff.signature.structures import Layout, attributes_of, is_plain_class
 
@@ -114,7 +115,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
         case Static(value=type() as owner) if node.attr in ("__name__", "__qualname__"):
             return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
-            return attribute_of_class(reader, owner, node.attr, node)
+            return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
         case Static() if isinstance(base.value, (*SOURCES, logging.Logger)):
             return Method(base, node.attr)
         case Static() if _is_plain_instance(base.value):  # it has no attributes of its own

@@ -17,6 +17,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from numba.core import types as numba_types
+
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -37,11 +39,13 @@ from srcdiff.frontend.domain.state import Cells, IsWritten, Key
 from srcdiff.frontend.interpreter.dictionaries import require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
+from srcdiff.frontend.interpreter.numba_types import as_told
 from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, no_field, values_in_class
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.source.guards import class_entry
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Scalar
+from srcdiff.signature.jit_classes import field_types
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -193,10 +197,26 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
         reader.raise_always(AttributeError, f"{kind.__name__!r} object has no attribute {name!r}")
     if kind not in reader.stateful and not is_new:
         raise IsWritten(kind)
+    value = as_field(reader, kind, name, value, node)
     assert isinstance(owner, Object)
     require_in_reach(reader, owner)
     look_at_class(reader, kind)
     reader.cells[owner.number, name] = value
+
+
+def as_field(reader: Reader, kind: type, name: str, value: Abstract, node: ast.AST) -> Abstract:
+    """A value that is assigned to a field; a class that Numba compiles has types of its fields."""
+    fields = field_types(kind)
+    captured = reader.frame.captured
+    if not fields or captured is None:
+        return value
+    if name not in fields:
+        reader.refuse("SD203", node, f"`{kind.__name__}` has the fields {', '.join(fields)}, and no `{name}`")
+    if fields[name] == numba_types.float32:
+        message = f"the field `{name}` of `{kind.__name__}` has single precision, which is not supported"
+        reader.refuse("SD203", node, message, help_="declare it as `float64`")
+    with reader.at(reader.span_of(node)):
+        return as_told(reader, value, fields[name], f"`{name}`", captured)
 
 
 def written_around(reader: Reader, before: Cells) -> Iterator[Key]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.frontend.source.guards import contents, exactly
+from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.keys import Kept
 from srcdiff.signature.structures import is_plain_class
 
@@ -32,6 +33,9 @@ class Opened:
 def method_behind(function: Any) -> types.MethodType | None:
     """The bound method that is called when something is called: itself, or the `__call__` of an instance."""
     if isinstance(function, types.MethodType):
+        compiled = class_of_value(function.__self__)
+        if compiled is not type(function.__self__):
+            return types.MethodType(getattr(compiled, function.__name__), function.__self__)
         return function if not isinstance(function.__self__, type) else None
     kind: Any = type(function)
     if not is_plain_class(kind):
