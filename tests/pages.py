@@ -26,6 +26,7 @@ from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics.catalogue import CATALOGUE
 from srcdiff.diagnostics.options import COMPILING
 from srcdiff.inspect import reference
+from srcdiff.ir.primitives import PRIMITIVES
 from tests import session
 from tests.diagnostics.test_catalogue import refusal_of_row
 from tests.heavy import imported_by
@@ -156,6 +157,18 @@ def _functions() -> str:
     return "\n".join(f"### {table.title}\n\n{table.markdown()}" for table in reference.functions())
 
 
+def _scipy_functions() -> str:
+    return "\n".join(f"### {table.title}\n\n{table.markdown()}" for table in reference.scipy_functions())
+
+
+def _special_functions() -> str:
+    """The functions of `scipy.special`, with the bounds of their errors that the tests hold them to."""
+    from tests.scipy.special_table import ROWS  # which needs mpmath
+
+    bounds = {name: row.tolerance for row in ROWS for name in (row.called, *PRIMITIVES[row.primitive].scipy) if name}
+    return reference.special_functions(bounds).markdown()
+
+
 def _errors() -> str:
     return reference.errors().markdown() + "\n" + "\n".join(_errors_one_by_one())
 
@@ -202,6 +215,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "elementwise": lambda: reference.elementwise().markdown(),
     "constant": lambda: reference.constant().markdown(),
     "functions": _functions,
+    "special functions": _special_functions,
+    "functions of SciPy": _scipy_functions,
+    "distributions": lambda: reference.distributions().markdown(),
     "methods": lambda: reference.methods().markdown(),
     "builtin functions": lambda: reference.builtin_functions().markdown(),
     "refused syntax": lambda: reference.refused_syntax().markdown(),

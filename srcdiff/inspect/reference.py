@@ -11,7 +11,7 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,12 @@ from srcdiff.library import (
     products,
     reductions,
     scans,
+    scipy_table,
     signals,
     sorting,
 )
+from srcdiff.library.distributions import METHODS as DISTRIBUTIONS
+from srcdiff.library.distributions import PARAMETERS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
 from srcdiff.library.numpy_table import STANDARD, UFUNC_METHODS
 from srcdiff.rules import RULES
@@ -136,6 +139,43 @@ def _parameters(function: Any, skipped: int = 0) -> str:
     parameters = list(inspect.signature(function).parameters.values())[skipped:]
     stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return ", ".join(f"`{stars.get(p.kind, '')}{p.name}`" for p in parameters)
+
+
+# -- SciPy -----------------------------------------------------------------------------------------------------------
+
+
+def special_functions(errors: Mapping[str, float]) -> Table:
+    """The elementwise functions of `scipy.special`; `errors` are bounds of their errors, by name."""
+    named = {name: RULES[row.name] for row in PRIMITIVES.values() for name in row.scipy}
+    rows = []
+    for name, rule in sorted(named.items()):
+        bound = f"{errors[name]:.0e}" if name in errors else ""
+        rows.append((f"`{name}`", _listed_names(rule.parameters), _listed_names(rule.partials), bound))
+    return Table("", ("function", "arguments", "has derivatives by", "error below"), tuple(rows))
+
+
+def _listed_names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
+
+
+def scipy_functions() -> Iterator[Table]:
+    """The functions of SciPy's modules that are programs of the library, with the arguments that they take."""
+    for module, ours in sorted(scipy_table.MODULES.items()):
+        rows = [
+            (f"`{name}`", _parameters(of, len(getattr(of, "__srcdiff_takes__", ()))))
+            for name, of in sorted(scipy_table.functions(ours).items())
+        ]
+        if rows:
+            yield Table(f"`{module}`", ("function", "arguments"), tuple(rows))
+
+
+def distributions() -> Table:
+    """The distributions of `scipy.stats`."""
+    rows = [
+        (f"`{name}`", _listed_names(PARAMETERS[name]), _listed_names(methods_of))
+        for name, methods_of in sorted(DISTRIBUTIONS.items())
+    ]
+    return Table("", ("distribution", "parameters", "methods"), tuple(rows))
 
 
 def methods() -> Table:

@@ -14,6 +14,7 @@ sinh_integral, cosh_integral = Elementwise("sinh_integral"), Elementwise("cosh_i
 fresnel_s, fresnel_c = Elementwise("fresnel_s"), Elementwise("fresnel_c")
 digamma, gammaln, polygamma_of_order = Elementwise("digamma"), Elementwise("gammaln"), Elementwise("polygamma")
 hurwitz = Elementwise("zeta")
+lambert, bessel_kv, bessel_yv = Elementwise("lambertw"), Elementwise("kv"), Elementwise("yv")
 
 
 def airy(z: Any) -> Any:
@@ -44,6 +45,25 @@ def polygamma(n: Any, x: Any) -> Any:
 def zeta(x: Any, q: Any = None) -> Any:
     """With respect to x it has no derivative here."""
     return hurwitz(x, 1.0) if q is None else hurwitz(x, q)
+
+
+def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
+    """Where it is real; its type is complex, as in SciPy."""
+    if np.iscomplexobj(z):
+        unsupported("`lambertw` of complex numbers")
+    x = np.asarray(z * 1.0) if is_array(z) else z * 1.0
+    values = np.asarray(lambert(x, k)) if is_array(z) else lambert(x, k)
+    if np.any(np.isnan(values) & np.logical_not(np.isnan(x))):
+        raise ValueError("lambertw is not real here, which is not supported")
+    return values + 0j
+
+
+def kn(n: Any, x: Any) -> Any:
+    return bessel_kv(1.0 * n, x)
+
+
+def yn(n: Any, x: Any) -> Any:
+    return bessel_yv(1.0 * n, x)
 
 
 def multigammaln(a: Any, d: Any) -> Any:
@@ -92,6 +112,8 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 FUNCTIONS: dict[str, Any] = {
     "airy": airy,
     "fresnel": fresnel,
+    "kn": kn,
+    "lambertw": lambertw,
     "log_softmax": log_softmax,
     "logsumexp": logsumexp,
     "multigammaln": multigammaln,
@@ -100,6 +122,7 @@ FUNCTIONS: dict[str, Any] = {
     "sici": sici,
     "softmax": softmax,
     "softplus": softplus,
+    "yn": yn,
     "zeta": zeta,
 }
 """By the name in `scipy.special`."""

@@ -162,6 +162,11 @@ LIBRARY = {
     "sici": lambda a: np.sum(special.sici(np.abs(a) + 0.1)[1]),
     "shichi": lambda a: np.sum(special.shichi(a)[0]),
     "fresnel": lambda a: np.sum(special.fresnel(a)[0]),
+    "lambertw": lambda a: (
+        np.sum(special.lambertw(np.abs(a)).real * a) + np.sum(special.lambertw(-0.1 * a[0, :1] ** 2, -1).real)
+    ),
+    "kn": lambda a: np.sum(special.kn(2, np.abs(a))),
+    "yn": lambda a: np.sum(special.yn(3, np.abs(a) + 1.0)),
     "zeta": lambda a: np.sum(special.zeta(3.0, np.abs(a) + 0.2)),
 }
 
@@ -178,6 +183,13 @@ def test_every_library_function_is_tested():
     assert {name.partition("_")[0] if name.startswith("logsumexp") else name for name in LIBRARY} == set(
         special_functions.FUNCTIONS
     )
+
+
+def test_lambertw_raises_where_it_is_not_real():
+    g = srcdiff.value_and_grad(lambda x: special.lambertw(x).real, backend="python")
+    assert g(-0.3)[0] == pytest.approx(special.lambertw(-0.3).real, rel=1e-14)
+    with pytest.raises(ValueError, match="not real"):
+        g(-1.0)
 
 
 def test_largest_elements_do_not_overflow():
