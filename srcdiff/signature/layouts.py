@@ -97,6 +97,8 @@ class Layout:
         {'w': 1.0, 'b': 2.0}
         """
         kind: Any = self.kind
+        if self.has_own_types and None in [x if x is None else 0 for x in items]:
+            return {self.names[0]: items[0]}  # the blocks of a Jacobian
         if self.has_own_types:
             return kind.__srcdiff_made__(*items)
         if kind in MAPPINGS:

@@ -239,3 +239,14 @@ def test_factorisations_are_used_again():
         ROWS.data[0] -= 1.0
     assert len(sparse_calls._factors) == 2
     assert not np.allclose(first.data, g(ROWS, B).data)
+
+
+def test_jacobians_and_products_with_the_hessian_have_the_parts_that_move():
+    blocks = srcdiff.jacobian(lambda a: a @ B, backend="python")(ROWS)
+    expected = np.zeros((N, ROWS.nnz))
+    for i in range(N):
+        for k in range(ROWS.indptr[i], ROWS.indptr[i + 1]):
+            expected[i, k] = B[ROWS.indices[k]]
+    np.testing.assert_allclose(blocks["data"], expected)
+    product = srcdiff.hvp(lambda a: np.sum((a @ B) ** 2), backend="python")(ROWS, ROWS)
+    np.testing.assert_allclose(product["data"], 2.0 * (ROWS @ B) @ expected)

@@ -59,7 +59,16 @@ def new_arguments(
     reader: Reader, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]
 ) -> Abstract:
     names = NODES.named(x, name, Layout.variable)
-    return NODES.map(lambda leaf: new_argument(reader, leaf, next(names).name, pairs, lists), x)
+
+    def visit(x: Abstract, has_own_types: bool) -> Abstract:
+        parts = NODES.parts(x)
+        if parts is None:
+            return new_argument(reader, x, next(names).name, pairs, lists, has_own_types)
+        own = has_own_types or (isinstance(x, Record) and x.kind.has_own_types and not isinstance(x, Structured))
+        remade: Abstract = NODES.remade(x, [visit(part, own) for part in parts])
+        return remade
+
+    return visit(x, False)
 
 
 def with_values(reader: Reader, x: Abstract) -> Abstract:
@@ -73,7 +82,12 @@ def with_values(reader: Reader, x: Abstract) -> Abstract:
 
 
 def new_argument(
-    reader: Reader, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]
+    reader: Reader,
+    x: Abstract,
+    name: str,
+    pairs: list[tuple[Value, Value]],
+    lists: dict[List, Stored],
+    has_own_types: bool = False,
 ) -> Abstract:
     match x:
         case List() if is_of_structures(reader, x):
@@ -88,7 +102,7 @@ def new_argument(
                 reader.cells[handle] = lists[handle]
                 return handle
             return x
-    d = floats_for_integers(loosened(describe(x)))
+    d = loosened(describe(x)) if has_own_types else floats_for_integers(loosened(describe(x)))
     if d.kind != "value":
         return x
     value = reader.cast(as_value(reader, x), d.detail)
