@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-HEAVY = {name: name for name in ("torch", "jax", "nutpie", "pymc", "pytensor", "nlopt", "iminuit", "lmfit", "openmdao")}
+HEAVY = {
+    name: name
+    for name in ("torch", "jax", "nutpie", "pymc", "pytensor", "nlopt", "iminuit", "lmfit", "openmdao", "pandas")
+}
 HEAVY["ipopt"] = "cyipopt"
 """The names of the packages, by those of their bridges."""
 
