@@ -131,7 +131,9 @@ def read(
             assert id(instance.found.value) not in mentioned
             mentioned[id(instance.found.value)] = instance.found
         except DifferentiationError as error:
-            first = first or DifferentiationError(_one_a_line([_reached(p, reader.led_to) for p in error.problems]))
+            first = first or DifferentiationError(
+                _one_a_line([_reached(p, reader.reached.get(p, reader.led_to)) for p in error.problems])
+            )
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None

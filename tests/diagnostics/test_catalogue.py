@@ -323,6 +323,25 @@ def test_a_problem_in_another_file_comes_with_the_users_line(tmp_path: Path) -> 
     assert "helper(x)" in problem.notes[0]
 
 
+def test_called_from_names_the_call_that_leads_there(tmp_path: Path) -> None:
+    text = "def good(x):\n    return 2.0 * x\n\n\ndef bad(x):\n    return x * nowhere\n"
+    (tmp_path / "others.py").write_text(text, encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    exec(compile(text, str(tmp_path / "others.py"), "exec"), namespace)
+    good, bad = namespace["good"], namespace["bad"]
+
+    def function(x: float) -> float:
+        a = good(x)
+        b = bad(x)
+        return float(a + b)
+
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(function, backend="python")(0.3)
+
+    (problem,) = caught.value.problems
+    assert "`b = bad(x)`" in problem.notes[0]
+
+
 def test_text_of_another_string_is_not_taken_for_that_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Since Python 3.13, the text of `python -c` has the file name of whatever `eval` runs."""
     monkeypatch.setitem(linecache.cache, "<string>", (11, None, ["import this\n"], "<string>"))

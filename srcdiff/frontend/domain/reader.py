@@ -143,6 +143,10 @@ class Reader(Shapes):
         self.deepest: Span | None = None
         """Where calls were nested more deeply than Python allows."""
         self.led_to: dict[str, Span] = {}
+        self.calls_around: dict[str, Span] = {}
+        """The same for the calls that are being read."""
+        self.reached: dict[Problem, dict[str, Span]] = {}
+        """For each problem, the calls that were being read when it was found."""
         """For each other file that has been read, the call that led there."""
         self.recursive: set[Any] = set()
         """Functions, with their arguments, that have turned out to call themselves."""
@@ -292,6 +296,25 @@ class Reader(Shapes):
         return not self.frame.library and not self.is_kernel
 
     # -- problems ----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def led_into(self, file: str, call: Span | None) -> Iterator[None]:
+        """Read a function of another file: problems in it are shown with the call that leads there."""
+        before = self.calls_around
+        if call is not None and file != self.frame.file:
+            self.led_to.setdefault(file, call)
+            self.calls_around = {**before, file: call}
+        try:
+            yield
+        except Refusal as refusal:
+            self.note_reached(refusal.problem)
+            raise
+        finally:
+            self.calls_around = before
+
+    def note_reached(self, problem: Problem | None) -> None:
+        if problem is not None and self.calls_around:
+            self.reached.setdefault(problem, self.calls_around)
 
     def span_of(self, node: ast.AST) -> Span:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)

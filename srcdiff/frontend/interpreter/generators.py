@@ -116,9 +116,8 @@ def run_generator(reader: Reader, x: Generated, consumer: Consumer, calls: Any, 
     frame, span = x.frame.again(), reader.span
     assert isinstance(frame.node, ast.FunctionDef)
     reader.cells.update({(frame.number, name): value for name, value in x.bound.items()})
-    if frame.file != reader.frame.file and span is not None:
-        reader.led_to.setdefault(frame.file, span)
     with (
+        reader.led_into(frame.file, span),
         reader.at(span),
         reader.within(
             frame=frame,

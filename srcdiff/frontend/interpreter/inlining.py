@@ -147,10 +147,9 @@ def read_inline(
     if frame is not outer and not frame.library:
         reader.handed_over += [Passed(frame.name, n, v, span) for n, x in bound.items() for v in values_in(x)]
     reader.cells.update({(frame.number, name): x for name, x in bound.items()})
-    if frame.file != outer.file and span is not None:
-        reader.led_to.setdefault(frame.file, span)
     try:
         with (
+            reader.led_into(frame.file, span),
             reader.at(span),
             reader.within(frame=frame, path=(*reader.path, id(node)), active_calls=(*calls, identity)),
         ):

@@ -173,6 +173,7 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
     except Hopeless:
         raise
     except Refusal as refusal:
+        reader.note_reached(refusal.problem)
         if refusal.problem is not None and refusal.problem not in reader.problems:
             reader.problems.append(refusal.problem)
         assert len(reader.stack) == depth
