@@ -10,6 +10,7 @@ without computing; everything else is compared with differences (tests/numerical
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -6509,3 +6510,110 @@ def small_array_in_a_loop_of_unknown_length(x):
 
 
 program(small_array_in_a_loop_of_unknown_length, [(1.5,), (9.0,)])
+
+
+# --------------------------------------------------------- generators, contexts and classes, in combination
+
+
+class Walker:
+    """A particle whose steps are a generator, and whose writes are undone behind a `with`."""
+
+    def __init__(self, position, speed):
+        self.position, self.speed = position, speed
+
+    def steps(self, n, dt):
+        for k in range(n):
+            self.position = self.position + dt * self.speed
+            self.speed = self.speed - dt * math.sin(self.position)
+            yield k, self.position
+
+    @contextlib.contextmanager
+    def slower(self, factor):
+        before, self.speed = self.speed, self.speed * factor
+        yield self.speed
+        self.speed = before + 0.1 * self.speed
+
+
+def generator_method_that_writes_attributes(x, v, n):
+    """A generator that is a method changes the instance between two elements, and the loop does, too."""
+    walker = Walker(x, v)
+    found = {"far": 0.0, "steps": 0}
+    for k, position in walker.steps(n, 0.1):
+        if position > 1.2:
+            walker.speed *= 0.5
+            found["far"] += position * k
+            continue
+        if position < -0.5:
+            break
+        found["steps"] += 1
+    return found["far"] + walker.position * walker.speed + x * found["steps"]
+
+
+program(
+    generator_method_that_writes_attributes,
+    [(0.3, 1.0, 5), (1.1, 2.0, 6), (-0.3, -1.5, 8), (0.3, 1.0, 0)],
+)
+
+
+def generator_inside_contexts_and_exceptions(a, n):
+    """A context of the instance around a loop over a generator that ends by an exception, caught outside."""
+    walker, total = Walker(a[0], a[1]), 0.0
+    for factor in (0.5, 2.0):
+        try:
+            with walker.slower(factor) as speed:
+                total += speed
+                for _, position in itertools.islice(walker.steps(10, 0.2), 1, n):
+                    if position > 1.5:
+                        raise ValueError("too far")
+                    total = total * 0.9 + position * a[2]
+        except ValueError:
+            total += walker.speed
+    return total * walker.speed
+
+
+program(
+    generator_inside_contexts_and_exceptions,
+    [(array(0.3, 1.0, 0.7), 4), (array(0.9, 2.0, 0.7), 6), (array(0.3, 1.0, 0.7), 1)],
+)
+
+
+def segments(a, size):
+    """Parts of an array, and what is left."""
+    for start in range(0, len(a), size):
+        part = a[start : start + size]
+        if len(part) < size:
+            yield part, False
+            return
+        yield part, True
+
+
+def generator_of_views_that_are_written(a, size):
+    """A generator gives views, into which the loop writes, before the generator goes on."""
+    b = a * 1.0
+    whole = 0
+    for part, is_whole in segments(b, size):
+        part[0] = part[0] * 2.0 + b[-1]
+        b[-1] = b[-1] * part[0]
+        whole += is_whole
+    return np.sum(b * b) * (1 + whole)
+
+
+program(generator_of_views_that_are_written, [(vector(6), 2), (vector(7), 3), (vector(2), 4), (vector(0), 2)][:3])
+
+
+def generators_of_generators(a, limit):
+    """Generator expressions over generators, zipped with a sequence, with `yield from` and an early return."""
+
+    def both(n):
+        yield from (v * v for v in a[:n])
+        yield from (v * a[0] for v in a[n:])
+
+    total = 0.0
+    for k, (w, v) in enumerate(zip(a, both(2))):
+        if v * k > limit:
+            return total * w
+        total += v / (1.0 + k) + sum(u * w for u in both(1) if u > 0.0)
+    return total
+
+
+program(generators_of_generators, [(array(0.5, 1.2, 0.8, 2.0), 9.0), (array(0.5, 1.2, 0.8, 2.0), 0.3)])
