@@ -219,7 +219,7 @@ class Batched:
             name = self.of.names[k]
             if not (isinstance(given[k], np.ndarray) or is_on_device(given[k])) or len(given[k].shape) == 0:
                 raise TypeError(f"`{name}` is not an array, so it cannot be batched: name other arguments in `over`")
-            if given[k].dtype.kind not in "biuf":
+            if given[k].dtype.kind not in "biufc":
                 raise TypeError(
                     f"`{name}` is an array of {given[k].dtype}, not of numbers: name other arguments in `over`"
                 )

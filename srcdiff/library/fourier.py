@@ -255,6 +255,3 @@ OF_NUMPY: dict[Any, Any] = {
         *(fftfreq, rfftfreq, fftshift, ifftshift),
     )
 }
-
-
-FUNCTIONS: dict[str, Any] = {}

@@ -309,6 +309,14 @@ def other_direction(norm: Any) -> Any:
 
 
 @structural
+def inverse_type(kind: Any) -> int:
+    """The type of the inverse of a cosine or sine transform."""
+    if kind not in (1, 2, 3, 4):
+        raise ValueError("invalid transform type")
+    return {1: 1, 2: 3, 3: 2, 4: 4}[kind]
+
+
+@structural
 def known_axes(lengths: Any, axes: Any, rank: int) -> tuple[int, ...]:
     """The axes of a Fourier transform; without a word, the last ones that lengths are given for, or all."""
     if axes is None:

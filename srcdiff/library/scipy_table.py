@@ -20,7 +20,7 @@ MODULES: dict[str, str] = {
     "scipy.interpolate": "scipy_interpolate",
     "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
-    "scipy.fft": "fourier",
+    "scipy.fft": "scipy_fft",
     "scipy.sparse": "sparse_makers",
     "scipy.sparse.linalg": "sparse_linalg",
     "scipy.integrate": "scipy_integrate",
@@ -31,7 +31,8 @@ MODULES: dict[str, str] = {
 def find(target: Any) -> Any:
     """The function of the library for a function of SciPy, or None."""
     module = getattr(target, "__module__", None)
-    is_scipys = isinstance(target, np.ufunc) or (isinstance(module, str) and module.partition(".")[0] == "scipy")
+    is_function = isinstance(target, np.ufunc) or type(target).__module__ == "uarray"
+    is_scipys = is_function or (isinstance(module, str) and module.partition(".")[0] == "scipy")
     if not is_scipys or "scipy" not in sys.modules:
         return None
     name = getattr(target, "__name__", "")

@@ -148,7 +148,7 @@ class Reversal:
             if isinstance(value.type, Array):
                 return self.twins.get(value) or adjoint.shadow(value, adjoint.top)
             found = adjoint.collected.get(value, adjoint.top.adjoints.get(value))
-            return adjoint.builder.const(0.0) if found is None else found
+            return adjoint.builder.zero(value.type) if found is None else found
 
     def adjoint(self, attempt: Attempt, plan: Plan | None = None, keeper: Keeper | None = None) -> Adjoint:
         """The writer of the reverse sweep; without a plan, it records the values that it needs."""

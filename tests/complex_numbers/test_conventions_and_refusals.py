@@ -133,3 +133,8 @@ def test_kernels_refuse_complex_numbers():
 def test_real_tangents_are_not_given_imaginary_parts():
     with pytest.raises(TypeError, match="complex"):
         srcdiff.jvp(lambda x: np.sum(x), (np.ones(2),), (np.array([1j, 0]),), backend="python")
+
+
+def test_batches_of_complex_numbers_are_those_of_one_after_the_other():
+    gradient = srcdiff.grad(lambda z: abs(z) ** 2 + z.real**3, backend="python")
+    assert [gradient(z) for z in Z] == list(srcdiff.batched(gradient)(Z))

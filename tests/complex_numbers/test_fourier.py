@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import fft
 
 import srcdiff
 from srcdiff import DifferentiationError
+from srcdiff.library import scipy_fft
 
 random = np.random.default_rng(5)
 PROGRAMS = []
@@ -69,11 +71,8 @@ def real_in_two_axes(x):
 @prog(planar(2, 3, 4))
 def three_axes(z):
     first = np.sum(np.abs(np.fft.fftn(z)[1]))
-    return (
-        first
-        + np.sum(np.abs(np.fft.fft(z, axis=1)[0]))
-        + np.sum(np.abs(np.fft.fftn(z, s=(2, 5), axes=(1, 2), norm="forward")[1]))
-    )
+    others = np.sum(np.abs(np.fft.fft(z, axis=1)[0]))
+    return first + others + np.sum(np.abs(np.fft.fftn(z, s=(2, 5), axes=(1, 2), norm="forward")[1]))
 
 
 @prog(planar(8), real(8))
@@ -115,6 +114,27 @@ def test_compiled_gradients_are_those_of_the_source(function, arguments):
     expected = srcdiff.grad(function, wrt=wrt, backend="python")(*arguments)
     for one, other in zip(expected, srcdiff.grad(function, wrt=wrt)(*arguments), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-11, atol=1e-11)
+
+
+def waves(x):
+    cosines = np.sum(fft.dct(x)[0] ** 3) + np.sum(fft.dct(x, 1) ** 3) + np.sum(fft.dct(x, 4) ** 3)
+    sines = np.sum(fft.dst(x, 1) ** 3) + np.sum(fft.idst(x, 3, norm="ortho", axis=0) ** 3)
+    return cosines + sines + np.sum(fft.idct(x, n=4) ** 3)
+
+
+def test_transforms_of_scipy_have_derivatives():
+    srcdiff.check(waves, real(2, 6), backend="python")
+    srcdiff.check(lambda z: np.sum(np.abs(fft.fft(z, workers=1) * np.arange(6))), planar(6), backend="python")
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+def test_cosine_and_sine_transforms_are_those_of_scipy(name, kind, norm):
+    x = real(2, 6)
+    np.testing.assert_allclose(
+        getattr(scipy_fft, name)(x, kind, norm=norm), getattr(fft, name)(x, kind, norm=norm), atol=1e-12
+    )
 
 
 def test_adjoint_of_the_transform_is_the_transform_back_without_a_factor():

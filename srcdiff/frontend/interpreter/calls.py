@@ -87,6 +87,7 @@ from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
 from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
+from srcdiff.library.scipy_fft import TAKES_COMPLEX as SCIPYS_OF_COMPLEX
 from srcdiff.signature.random_sources import SOURCES, SourceLayout
 from srcdiff.signature.trees import NODES
 
@@ -473,7 +474,8 @@ def call_library(
     reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A function of the library, which stands for one of NumPy or SciPy."""
-    if library not in TAKES_COMPLEX and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
+    knows_complex = library in TAKES_COMPLEX or library in SCIPYS_OF_COMPLEX
+    if not knows_complex and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
         name = getattr(library, "__name__", "this function")
         message = f"`{name}` of complex numbers is not supported"
         reader.refuse("SD303", node, message, help_="pass their real and imaginary parts: `.real`, `.imag`")
