@@ -27,7 +27,7 @@ def as_long(buffer: Any, shape: Any) -> Any:
 
 def thread_blocks(count: Any, work: Any, private: Any) -> Any:
     """Into how many blocks threads divide iterations: one if `work` is small. Each has `private` numbers of its own."""
-    return max(1, min(get_num_threads(), count, work // (131072 + 4 * private)))
+    return max(1, min(get_num_threads(), count, work // (262144 + 4 * private)))
 
 
 def iterations_of(block: Any, blocks: Any, count: Any) -> Any:

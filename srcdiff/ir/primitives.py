@@ -324,7 +324,7 @@ BROUGHT_ALONG = frozenset(
 THREADS = ("get_num_threads", "prange")
 """What Numba gives to programs with loops in threads."""
 
-WORK_OF_BLOCK = 131072
+WORK_OF_BLOCK = 262144
 """The operations of a block of iterations, at least: less is done sooner than other threads start."""
 
 RESERVED = frozenset(

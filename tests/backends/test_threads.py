@@ -401,6 +401,11 @@ def test_short_loops_have_one_block(two_threads):
         assert compiled(count, work, private) == thread_blocks(count, work, private)
 
 
+def test_the_text_has_the_same_threshold():
+    assert thread_blocks(10, 2 * WORK_OF_BLOCK - 1, 0) == 1
+    assert thread_blocks(10, 100 * WORK_OF_BLOCK, 0) == min(10, numba.get_num_threads())
+
+
 @pytest.mark.numba
 def test_blocks_have_all_iterations():
     compiled = njit(_calling(threads.functions()["iterations_of"]))
