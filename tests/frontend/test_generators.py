@@ -397,6 +397,15 @@ def left_in_a_try(x):
     return v * y[0]
 
 
+def chained(x):
+    y = x.copy()
+    t = 0.0
+    for v in itertools.chain((u * u for u in y), squares(2, y)):
+        y[-1] += v
+        t += v * y[-1]
+    return t
+
+
 def answered(x):
     g = squares(3, x)
     return g.send(None)
@@ -430,6 +439,7 @@ def set_of_values(x):
         (two_generators, "zip.*several generators"),
         (recursive, "recursive generators"),
         (left_in_a_try, "while a `try` in the generator"),
+        (chained, "`chain` of a generator"),
         (answered, "send"),
         (generator, "is a generator"),
         (measured, "has no length"),

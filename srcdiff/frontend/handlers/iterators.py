@@ -32,7 +32,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value, call_with
 from srcdiff.frontend.interpreter.forks import branch_on
-from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over
+from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over, steps
 from srcdiff.frontend.interpreter.list_storage import (
     append,
     as_iteration,
@@ -243,6 +243,7 @@ def chosen_from(reader: Reader, name: str, of: Abstract, length: Abstract, funct
 
 @handles(itertools.pairwise)
 def call_pairwise(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    refuse_generators(reader, node, "pairwise", of)
     items = call_value(reader, Static(operators.pairs), [indexable(reader, of, node)], node)
     return drawn_from("pairwise", items, of)
 
@@ -250,6 +251,8 @@ def call_pairwise(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 @handles(iter, consumes=True)
 def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
     """What the elements are is known here; that they do not change before somebody goes through it is checked."""
+    if isinstance(of, Generated):
+        return of
     return drawn_from("iter", call_value(reader, Static(list), [of], node), of)
 
 
@@ -287,6 +290,7 @@ def call_nditer(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 
 @handles(itertools.chain)
 def call_chain(reader: Reader, node: ast.AST, *of: Abstract) -> Abstract:
+    refuse_generators(reader, node, "chain", *of)
     handle = new_list(reader, ())
     for k, x in enumerate(of):
         with reader.within(path=(*reader.path, k)):
@@ -303,6 +307,7 @@ def call_accumulate(
     *,
     initial: Abstract = NONE,
 ) -> Abstract:
+    refuse_generators(reader, node, "accumulate", iterable)
     handle = new_list(reader, ())
     function = Static(operators.add) if func == NONE else func
     if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
@@ -332,6 +337,13 @@ def indexable(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     """The sequence, or a list of what comes."""
     is_array = isinstance(x, Value) and isinstance(x.type, Array)
     return x if isinstance(x, Tuple | List) or is_array else call_list(reader, node, x)
+
+
+def refuse_generators(reader: Reader, node: ast.AST, name: str, *of: Abstract) -> None:
+    """A generator runs while somebody goes through it; what these give is computed before."""
+    if any(map(steps, of)):
+        help_ = "use `yield from`" if name == "chain" else "make a list of the generator: `list(...)`"
+        reader.refuse("SD104", node, f"`{name}` of a generator is not supported", help_=help_)
 
 
 def drawn_from(name: str, items: Abstract, *reads: Abstract) -> Drawn:
