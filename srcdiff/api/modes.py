@@ -656,8 +656,12 @@ class SweepForEach:
 
     def at(self, given: tuple[Any, ...]) -> Any:
         """The Jacobian for all arguments of the function."""
+        chosen = self.forward.wrt
+        given = tuple(
+            [floats_for_integers(x) if n in chosen else x for n, x in zip(self.forward.names, given, strict=True)]
+        )
         zeros = _fitted_tangents(self.forward, given, [None] * len(self.forward.wrt))
-        inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
+        inputs = [given[self.forward.names.index(n)] for n in chosen]
         value, _ = self.forward.run(given, zeros)
         if self.holomorphic:
             self.require_holomorphic(given, inputs, value)
@@ -721,6 +725,21 @@ def _is_pulled_back(x: Abstract) -> bool:
 def leaves(x: Any) -> list[Any]:
     """The floats and arrays of floats in a structure."""
     return [leaf for leaf in VALUES.leaves(x) if is_of_floats(leaf)]
+
+
+def floats_for_integers(x: Any) -> Any:
+    """An argument to differentiate by, in which integer numbers are floats.
+
+    >>> floats_for_integers({"n": 3, "a": [1, 2.5], "flag": True})
+    {'n': 3.0, 'a': [1.0, 2.5], 'flag': True}
+    """
+    parts, layout = VALUES.parts(x), VALUES.layout(x)
+    if parts is None:
+        return float(x) if isinstance(x, int | np.integer) and not isinstance(x, bool) else x
+    if layout is not None and layout.has_own_types:
+        return x
+    made = [floats_for_integers(part) for part in parts]
+    return VALUES.remade(x, made) if any(a is not b for a, b in zip(made, parts, strict=True)) else x
 
 
 def leaves_beside(x: Any, other: Any) -> list[Any]:

@@ -924,3 +924,17 @@ def test_product_by_a_constant_zero_is_constant(backend):
     """Whatever the derivative of what is computed from it: that of the root is infinite."""
     assert srcdiff.grad(never, backend=backend)(2.0) == 1.0
     assert srcdiff.jvp(never, (2.0,), (1.0,), backend=backend) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize("mixed", [{"a": [1.0, 2.0], "n": 3}, ([1.0, 2.0], 3)], ids=["dictionary", "tuple"])
+def test_integers_beside_lists_have_derivatives_of_both_orders(mixed):
+    def f(p):
+        a, n = (p["a"], p["n"]) if isinstance(p, dict) else p
+        return a[0] ** 2 * n + a[0] * a[1]
+
+    def parts(p):
+        return (*p["a"], p["n"]) if isinstance(p, dict) else (*p[0], p[1])
+
+    assert parts(srcdiff.jacobian(f, backend="python")(mixed)) == (8.0, 1.0, 1.0)
+    second = parts(srcdiff.hessian(f, backend="python")(mixed))
+    assert [parts(row) for row in second] == [(6.0, 1.0, 2.0), (1.0, 0.0, 0.0), (2.0, 0.0, 0.0)]
