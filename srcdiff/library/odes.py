@@ -67,6 +67,8 @@ def odeint(
 
 def as_state(y0: Any) -> Any:
     """The start as a vector, in memory of its own."""
+    if not is_array(y0):
+        return np.full(1, y0 * 1.0)
     y = floats(np.asarray(y0))
     return np.copy(np.reshape(y, y.size))
 

@@ -153,6 +153,21 @@ def test_one_time_and_repeated_times():
     assert again == pytest.approx(2.0 * np.sum(np.exp(-RATE * np.arange(3))), rel=1e-6)
 
 
+def test_integers_and_lists_as_start_and_times_in_a_loop():
+    def repeated(rate, n):
+        y = 1
+        for _ in range(n):
+            y = srcdiff.odeint(decay, y, [0, 1], rate, rtol=TIGHT, backend="python")[-1]
+        return y
+
+    def once(rate):
+        return np.sum(srcdiff.odeint(decay, 1, [0.0, 1.0], rate, rtol=TIGHT, backend="python"))
+
+    assert srcdiff.grad(once, backend="python")(RATE) == pytest.approx(-np.exp(-RATE), rel=1e-6)
+    assert srcdiff.grad(repeated, backend="python")(RATE, 2) == pytest.approx(-2.0 * np.exp(-2.0 * RATE), rel=1e-6)
+    assert srcdiff.grad(repeated, backend="python")(RATE, 0) == 0.0
+
+
 def test_what_is_wrong_raises():
     def total(f, t, y0=1.0):
         return np.sum(srcdiff.odeint(f, y0, t, backend="python"))
