@@ -77,7 +77,7 @@ def external(
     if step is not None and (differences != "central" or not step > 0.0):
         raise ValueError('`step` is a positive number, for `differences="central"`')
     kind = np.dtype(dtype)
-    if not is_supported_dtype(kind):
+    if not is_supported_dtype(kind) or kind.kind == "c":
         raise TypeError(f"results of dtype {kind} are not supported")
     return External(function, _checked_shape(shape), kind.name, vjp, jvp, differences, step)
 

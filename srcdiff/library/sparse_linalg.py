@@ -42,6 +42,8 @@ def solved(matrix: Any, b: Any) -> Any:
     b = floats(b)
     agree(matrix.shape[0], matrix.shape[1], "matrix must be square")
     agree(matrix.shape[0], b.shape[0], "the matrix and the right-hand side do not fit together")
+    if np.iscomplexobj(matrix.data) or np.iscomplexobj(b):
+        unsupported("a sparse system of complex equations")
     data = floats(matrix.data)
     dtype = np.result_type(data, b)
     if isinstance(matrix, Csc):
@@ -342,6 +344,8 @@ def start(A: Any, b: Any, x0: Any, maxiter: Any, M: Any, callback: Any, per_row:
     b = np.copy(floats(b))
     if b.ndim != 1:
         unsupported("a right-hand side other than a vector")
+    if np.iscomplexobj(matrix.data) or np.iscomplexobj(b):
+        unsupported("a sparse system of complex equations")
     agree(matrix.shape[0], matrix.shape[1], "matrix must be square")
     agree(matrix.shape[0], len(b), "the matrix and the right-hand side do not fit together")
     first = np.zeros(len(b)) if x0 is None else np.copy(floats(x0))

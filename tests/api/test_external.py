@@ -253,6 +253,12 @@ def test_in_loops_branches_batches_and_jacobians(backend):
     np.testing.assert_allclose(g(rows), wanted, rtol=1e-12)
 
 
+def test_complex_arguments_are_refused():
+    called = srcdiff.external(np.abs, differences="central")
+    with pytest.raises(srcdiff.DifferentiationError, match="complex numbers"):
+        srcdiff.grad(lambda x: called(x * 1j), backend="python")(0.5)
+
+
 def test_options_are_checked():
     for options in (
         {"shape": 3},

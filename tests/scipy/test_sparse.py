@@ -213,6 +213,7 @@ REFUSED = {
     "a dense array": (lambda x: np.sum(sparse.csr_array(np.outer(x, x)) @ x), "made of this"),
     "a product": (lambda x: np.sum(((ROWS * x[0]) @ ROWS).data), "product of two sparse arrays"),
     "a slice": (lambda x: np.sum((ROWS * x[0])[1].data), "index of a sparse array"),
+    "complex": (lambda x: np.sum(np.abs(linalg.spsolve(ROWS, x * 1j))), "complex equations"),
     "quotient": (lambda x: np.sum((ROWS / x).data), "divided by an array"),
 }
 

@@ -42,6 +42,9 @@ def call_external(
         except NotImplementedError:
             help_ = "pass numbers, arrays, constants and tuples of them"
             reader.refuse("SD203", node, f"`{target.__name__}` is called with {in_words(reader, x)}", help_=help_)
+    if any(isinstance(v.type, Array | Scalar) and v.type.dtype.startswith("complex") for v in values):
+        help_ = "pass its real and imaginary parts: `.real`, `.imag`"
+        reader.refuse("SD201", node, f"`{target.__name__}` is called with complex numbers", help_=help_)
     shapes, is_several = _shapes(reader, target, args, node)
     kinds = tuple((target.dtype, len(shape)) for shape in shapes)
     text = ", ".join(texts)
