@@ -131,7 +131,7 @@ def final_state(
     table = tables_of(method)
     k = np.zeros((stages_of(method), len(start)))
     y, s, tried = np.copy(start), 0.0, 0
-    assign_row(k, 0, slope(0.0, y))
+    assign_row(k, 0, slope(0.0, np.copy(y)))
     if ds <= 0.0:
         ds = first_step(y, k[0], rtol, atol)
     has_failed = False
@@ -191,7 +191,7 @@ def integrated(
         y, s, row, steps, tried = np.copy(start), 0.0, 1, 0, 0
         states[0], rows[0] = y, y
         k = np.zeros((stages_of(method), n))
-        assign_row(k, 0, slope(0.0, y))
+        assign_row(k, 0, slope(0.0, np.copy(y)))
         ds = first_step(y, k[0], rtol, atol)
         has_failed, is_done = False, False
         while s < 1.0 and count > 1 and not is_done:

@@ -153,6 +153,19 @@ def test_one_time_and_repeated_times():
     assert again == pytest.approx(2.0 * np.sum(np.exp(-RATE * np.arange(3))), rel=1e-6)
 
 
+def test_an_equation_that_writes_to_the_state_it_is_given_changes_nothing_else():
+    def writing(y, t, rate):
+        y[0] *= -rate
+        return y
+
+    def end(rate):
+        return srcdiff.odeint(writing, np.array([START]), TIMES, rate, rtol=TIGHT, atol=TIGHT, backend="python")[-1, 0]
+
+    exact = START * np.exp(-RATE * TIMES[-1])
+    found = srcdiff.value_and_grad(end, backend="python")(RATE)
+    assert found == pytest.approx((exact, -TIMES[-1] * exact), rel=1e-6)
+
+
 def test_integers_and_lists_as_start_and_times_in_a_loop():
     def repeated(rate, n):
         y = 1
