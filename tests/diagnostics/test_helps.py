@@ -107,22 +107,13 @@ ROWS = [
         "import logging\nlog = logging.getLogger('a')\n" + function("log.error('here')\nreturn x"),
     ),
     Row(
-        "solve_ivp",
-        "from scipy.integrate import solve_ivp\n"
-        + function("return solve_ivp(lambda t, y: -y, (0.0, 1.0), [x]).y[0, -1]"),
-        "SD302",
-        "`solve_ivp`",
-        "as a loop",
-        function("y = x\nfor k in range(100):\n    y = y - y / 100\nreturn y"),
-    ),
-    Row(
-        "odeint, whose source is read into",
-        "from scipy.integrate import odeint\n"
-        + function("return odeint(lambda y, t: -y, x, np.linspace(0, 1, 3))[-1, 0]"),
-        "SD201",
+        "lagrange, whose source is read into",
+        "from scipy.interpolate import lagrange\n"
+        + function("return lagrange(np.array([0.0, 1.0]), np.array([x, 1.0]))(0.3)"),
+        "SD301",
         "this call leads into a library",
         "in Python",
-        function("y = x\nfor k in range(100):\n    y = y - y / 100\nreturn y"),
+        function("return x + 0.3 * (1.0 - x)"),
     ),
     Row(
         "texts",
@@ -356,14 +347,6 @@ ROWS = [
         "`g` goes through itself",
         "a function that appends to a list",
         "def g(x):\n    return [x, 2 * x]\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
-    ),
-    Row(
-        "ufunc of Numba",
-        "from numba import vectorize\n@vectorize\ndef g(x):\n    return x * x\n" + function("return g(x)"),
-        "SD302",
-        "`g` has no Python source",
-        "the Python function that Numba compiled",
-        "def g(x):\n    return x * x\n" + function("return g(x)"),
     ),
     Row(
         "rule missing",
