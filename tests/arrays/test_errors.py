@@ -103,6 +103,45 @@ def test_constants_that_do_not_fit_are_not_chosen() -> None:
         derivative(X, SHORT["int8"])
 
 
+def _added(x, n):
+    return x * (n + 2**40)[0]
+
+
+def _multiplied(x, n):
+    return x * (n * (len(n) * 2**30))[0]
+
+
+def _assigned(x, n):
+    n = n.copy()
+    n[1:] = 2**40
+    return x * n[0]
+
+
+def _added_in_place(x, n):
+    n = n.copy()
+    n += 2**31
+    return x * n[0]
+
+
+@pytest.mark.parametrize("f", [_added, _multiplied, _assigned, _added_in_place])
+def test_python_integers_that_do_not_fit_into_short_ones_raise_as_in_numpy(f):
+    n = np.array([1, 2, 3], dtype=np.int32)
+    for called in (f, srcdiff.grad(f, backend="python")):
+        with pytest.raises(OverflowError, match="out of bounds for int32"):
+            called(2.0, n)
+
+
+def test_python_integers_that_fit_into_short_ones_are_computed_in_them():
+    def f(x, n):
+        n = n * 3 + (2**31 - 10)
+        n[0] = -5
+        n -= 7
+        return x * np.sum(n)
+
+    n = np.array([1, 2, 3], dtype=np.int32)
+    assert srcdiff.grad(f, backend="python")(2.0, n) == float(f(1.0, n))
+
+
 # ---------------------------------------------------------------------------------------------------- the list itself
 
 

@@ -33,6 +33,7 @@ from srcdiff.frontend.interpreter.lazy_arrays import (
     known_elements,
     lengths_of,
     promoted_dtype,
+    require_in_range,
 )
 from srcdiff.frontend.interpreter.materialization import forced, new_lazy
 from srcdiff.frontend.interpreter.number_kinds import unheld
@@ -41,7 +42,7 @@ from srcdiff.frontend.interpreter.record_fields import is_record, parted
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, INT, Array, is_inexact, widest
+from srcdiff.ir.types import FLOAT, Array, is_inexact, widest
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:
@@ -240,22 +241,6 @@ def call_where(
     require_in_range(reader, x, dtype)
     require_in_range(reader, y, dtype)
     return choose_elements(reader, condition, x, y, dtype, node)
-
-
-def require_in_range(reader: Reader, x: Abstract, dtype: str) -> None:
-    """Raise where a Python integer does not fit into the type of the elements: NumPy before 2.5 wraps it around."""
-    kind = np.dtype(dtype)
-    if kind.kind not in "iu" or kind == np.int64 or not isinstance(x, Static | Value) or is_array(x):
-        return
-    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
-    if isinstance(x, Static):
-        if not least <= x.value <= most:
-            reader.raise_always(OverflowError, f"Python integer {x.value} out of bounds for {dtype}")
-    elif x.type == INT:
-        low = reader.apply("less", x, reader.const(least))
-        high = reader.apply("greater", x, reader.const(min(most, 2**63 - 1)))
-        outside = reader.apply("logical_or", low, high)
-        reader.raise_if(outside, OverflowError, f"a Python integer is out of bounds for {dtype}")
 
 
 @handles(np.reshape)

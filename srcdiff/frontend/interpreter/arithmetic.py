@@ -15,7 +15,7 @@ from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.evaluation import call_named, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import after_operator, before_operator
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of, promoted_dtype
+from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of, promoted_dtype, require_in_range
 from srcdiff.frontend.interpreter.number_kinds import (
     as_plain_number,
     is_numpys,
@@ -79,6 +79,8 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
     require_values(reader, node, left, right)
     if is_array(left) or is_array(right):
         dtype = promoted_dtype(reader, getattr(np, primitive), (left, right), node)
+        require_in_range(reader, left, dtype)
+        require_in_range(reader, right, dtype)
         if op is ast.Pow:
             return elementwise(
                 reader, (left, right), lambda v: power_of_elements(reader, v[0], v[1], node), dtype, node

@@ -20,9 +20,15 @@ from srcdiff.frontend.interpreter.broadcasting import (
     require_fit,
 )
 from srcdiff.frontend.interpreter.evaluation import call_value
-from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, computed_once, promoted_dtype, through_view
+from srcdiff.frontend.interpreter.lazy_arrays import (
+    as_lazy,
+    computed_once,
+    promoted_dtype,
+    require_in_range,
+    through_view,
+)
 from srcdiff.frontend.interpreter.materialization import Places, forced, nest_loops, settle
-from srcdiff.frontend.interpreter.number_kinds import wrapped
+from srcdiff.frontend.interpreter.number_kinds import is_pythons, wrapped
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.ir.nodes import Value
@@ -80,6 +86,8 @@ def without_first_axes(reader: Reader, source: Lazy, target: Lazy) -> Lazy:
 
 def require_update(reader: Reader, target: Value, op: Update | None, value: Abstract, node: ast.AST) -> None:
     """Refuse `op=` where NumPy does: the array cannot hold what comes of it."""
+    if is_pythons(reader, value):
+        require_in_range(reader, value, target.array.dtype)
     if op is None:
         return
     ufunc = op if isinstance(op, np.ufunc) else ufunc_of(op)

@@ -184,6 +184,25 @@ def promoted_dtype(reader: Reader, function: Callable[..., Any], operands: Seque
         reader.refuse("SD203", node, str(error).split("\n")[0])
 
 
+def require_in_range(reader: Reader, x: Abstract, dtype: str) -> None:
+    """Raise where a Python integer does not fit into the type of the elements.
+
+    NumPy raises, too, but for `np.where` before version 2.5.
+    """
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu" or kind == np.int64 or not isinstance(x, Static | Value):
+        return
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    if isinstance(x, Static):
+        if isinstance(x.value, int) and not least <= x.value <= most:
+            reader.raise_always(OverflowError, f"Python integer {x.value} out of bounds for {dtype}")
+    elif x.type == INT:
+        low = reader.apply("less", x, reader.const(least))
+        high = reader.apply("greater", x, reader.const(min(most, 2**63 - 1)))
+        outside = reader.apply("logical_or", low, high)
+        reader.raise_if(outside, OverflowError, f"a Python integer is out of bounds for {dtype}")
+
+
 def known_elements(reader: Reader, x: Abstract) -> tuple[Abstract, ...] | None:
     """The elements of a list or tuple that are known one by one."""
     if isinstance(x, Tuple):
