@@ -370,7 +370,7 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
         found = np.dtype(kind)
     except TypeError:
         found = np.dtype(object)
-    if not is_supported_dtype(found):
+    if not is_supported_dtype(found) or found.kind == "c":  # no GPU has complex numbers yet
         raise TypeError(f"`types` must be float, int, bool, or names such as 'float32', not {kind!r}")
     return found
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import collections
 import copy
+import enum
 import random
 import sys
-from collections.abc import Sequence
+import types
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +61,7 @@ def source_layout(kind: type) -> SourceLayout:
 
 
 _MOST = 100_000
+_WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, type(None)})
 _SOURCES: collections.OrderedDict[int, Any] = collections.OrderedDict()
 """The sources that were used last, by their numbers: those of one call are among them."""
 
@@ -75,14 +78,34 @@ def number_of(source: Any) -> int:
 
 
 def sources_in(x: Any) -> list[Any]:
-    """The sources in arguments: in tuples, lists, dictionaries and instances, too."""
-    if isinstance(x, SOURCES):
-        return [x]
-    if isinstance(x, tuple | list):
-        return [s for part in x for s in sources_in(part)]
-    if isinstance(x, dict):
-        return sources_in(list(x.values()))
-    return sources_in(list(getattr(x, "__dict__", {}).values())) if type(x).__module__ != "numpy" else []
+    """The sources in arguments: in tuples, lists, dictionaries and instances, too.
+
+    >>> source = random.Random(1)
+    >>> cycle = [1.5, {"source": source}]
+    >>> cycle.append(cycle)
+    >>> sources_in(cycle) == [source]
+    True
+    """
+    found: list[Any] = []
+    seen: set[int] = set()
+    left = [x]
+    while left:
+        one = left.pop()
+        if isinstance(one, SOURCES):
+            found.append(one)
+        elif isinstance(one, type | enum.Enum | types.ModuleType | types.FunctionType) or type(one) in _WITHOUT_PARTS:
+            continue
+        elif id(one) not in seen:
+            seen.add(id(one))
+            parts = (
+                one if isinstance(one, tuple | list) else one.values() if isinstance(one, dict) else _attributes(one)
+            )
+            left += reversed(list(parts))
+    return found
+
+
+def _attributes(x: Any) -> Iterable[Any]:
+    return () if type(x).__module__ == "numpy" else getattr(x, "__dict__", {}).values()
 
 
 COMPILED_IN: list[Any] = [np.random.mtrand._rand, random._inst]

@@ -92,7 +92,8 @@ def test_code_names_the_architecture() -> None:
 
 
 def test_every_function_that_a_kernel_may_call_is_there() -> None:
-    called = {p.spelling.partition("(")[0] for p in PRIMITIVES.values() if p.spelling.startswith("np.")}
+    real = [p for p in PRIMITIVES.values() if not p.result.startswith("complex") and p.name != "conjugate"]
+    called = {p.spelling.partition("(")[0] for p in real if p.spelling.startswith("np.")}
 
     missing = sorted(name for name in called if not hasattr(device_numpy((8, 0)), name.removeprefix("np.")))
 
