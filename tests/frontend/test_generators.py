@@ -430,9 +430,60 @@ def set_of_values(x):
     return x[0] * len({x[0], x[1]})
 
 
+class Scaled:
+    def __init__(self, x):
+        self.x, self.k = x, 1.0
+
+    def __iter__(self):
+        for v in self.x:
+            yield self.k * v
+
+
+def instance_that_changes_meanwhile(x):
+    scaled, t = Scaled(x), 0.0
+    for i, v in enumerate(scaled):
+        scaled.k *= 1.5
+        t += (i + 1) * v * v
+    return t
+
+
+def test_generator_of_an_instance_runs_between_the_iterations() -> None:
+    value, _ = srcdiff.value_and_grad(instance_that_changes_meanwhile, backend="python")(A)
+
+    assert instance_that_changes_meanwhile(A) == pytest.approx(value, rel=1e-14)
+    srcdiff.check(instance_that_changes_meanwhile, A, backend="python")
+
+
+def value_of_yield_from(x):
+    def first():
+        yield x[0]
+        return x[1]
+
+    def both():
+        found = yield from first()
+        yield x[2] if found is None else x[3]
+
+    return sum(both())
+
+
+def written_before_a_generator(x):
+    y, t = x.copy(), 0.0
+
+    def doubled():
+        for i in range(len(y)):
+            y[i] *= 2.0
+            yield y[i]
+
+    for a, b in zip(y, doubled()):
+        t += a * b
+    return t
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (value_of_yield_from, "the value of `yield from`"),
+        (written_before_a_generator, "`zip` changes while it is iterated"),
         (maybe_used_in_a_loop, "may have been gone through"),
         (used_after_break, "ended early"),
         (second_next, "ended early"),

@@ -25,8 +25,10 @@ from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import awaiting, read_loop
 from srcdiff.frontend.interpreter.forks import fork, is_among
 from srcdiff.frontend.interpreter.iteration import (
+    asked_before_a_generator,
     forget_counters,
     iteration_over,
+    iterator_of,
     nothing_changed,
     peeled,
     watching_items,
@@ -228,7 +230,7 @@ def gone_through(reader: Reader, source: Abstract, node: ast.For) -> Iteration |
 
 def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
     """A loop after which a name has another type if it ran: what follows is read once for each case."""
-    source = evaluate(reader, node.iter)
+    source = iterator_of(reader, evaluate(reader, node.iter), node.iter)
     if type(source) in GOES_THROUGH:
         for_over(reader, node, source)
         return False
@@ -279,10 +281,11 @@ def first_iteration_apart(reader: Reader, node: ast.For, source: Abstract) -> No
 
 
 def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
+    source = iterator_of(reader, source, node.iter)
     if isinstance(source, Drawn):
         before, start = reader.state.cells, len(reader.operations)
         for_over(reader, node, source.items)
-        nothing_changed(reader, source, before, reader.operations[start:])
+        nothing_changed(reader, source.name, source.reads, before, reader.operations[start:])
         return
 
     def iteration_of(item: Abstract) -> None:
@@ -290,11 +293,12 @@ def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
         loop_body(reader, node.body)
         note_ways(reader, node)
 
-    cells = reader.state.cells
+    cells, earlier = reader.state.cells, list(asked_before_a_generator(source))
     source, body = peeled(reader, source, iteration_of)
-    run = GOES_THROUGH.get(type(source))
+    run, before, start = GOES_THROUGH.get(type(source)), reader.state.cells, len(reader.operations)
     if run is not None:
         code = run(reader, source, body, node.iter, node)
+        nothing_changed(reader, "zip", earlier, before, reader.operations[start:])
         forget_counters(reader, cells)
         if node.orelse and BREAKS in possible(reader, code) and not _breaks(node.body):
             reader.refuse("SD104", node, "`else` of a loop over `zip` of a generator is not supported")

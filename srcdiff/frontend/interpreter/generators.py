@@ -216,6 +216,10 @@ def ends(reader: Reader, code: Abstract, outward: frozenset[int]) -> Value:
 @expression(ast.YieldFrom)
 def yield_from(reader: Reader, node: ast.YieldFrom) -> Abstract:
     """`yield from x`: a loop that yields each element."""
+    statements = (n for n in ast.walk(reader.frame.node) if isinstance(n, ast.Expr))
+    if all(n.value is not node for n in statements):
+        message = "the value of `yield from` is not supported: what a generator returns is not kept"
+        reader.refuse("SD104", node, message, help_="append it to a list")
     read_statements(reader, [loop_of(node)])
     return Static(None)
 

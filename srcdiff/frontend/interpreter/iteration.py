@@ -6,7 +6,8 @@ import ast
 import enum
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
@@ -287,6 +288,40 @@ def starts_arrays(reader: Reader, start: Abstract, found: Iteration) -> bool:
     return is_array(first) and not is_array(start)
 
 
+def iterator_of(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
+    """What goes through it: of instances, what `__iter__` gives, which may be a generator."""
+    if isinstance(x, Enumerate | Through):
+        return replace(x, of=iterator_of(reader, x.of, node))
+    if isinstance(x, Zip):
+        return replace(x, of=tuple(iterator_of(reader, of, node) for of in x.of))
+    if not is_instance(x) or in_class(class_of(x), "__iter__") is MISSING:
+        return x
+    found = call_value(reader, read_attribute(reader, x, "__iter__", node), [], node)
+    return iterator_of(reader, found if isinstance(found, Through | Drawn) else forced(reader, found), node)
+
+
+def asked_before_a_generator(x: Abstract) -> Iterator[Abstract]:
+    """The sequences of a `zip` whose elements Python reads before the generator beside them goes on."""
+    if isinstance(x, Enumerate | Through):
+        yield from asked_before_a_generator(x.of)
+    elif isinstance(x, Zip) and any(map(steps, x.of)):
+        place = next(k for k, of in enumerate(x.of) if steps(of))
+        yield from itertools.chain.from_iterable(map(sequences_in, x.of[:place]))
+        yield from asked_before_a_generator(x.of[place])
+
+
+def sequences_in(x: Abstract) -> Iterator[Abstract]:
+    """What the elements are read from; rows of arrays are views, which are not read."""
+    if isinstance(x, Enumerate | Reversed):
+        yield from sequences_in(x.of)
+    elif isinstance(x, Zip):
+        yield from itertools.chain.from_iterable(map(sequences_in, x.of))
+    elif isinstance(x, Drawn):
+        yield from (x.items, *x.reads)
+    elif isinstance(x, List) or (isinstance(x, Value) and isinstance(x.type, Array) and x.type.rank == 1):
+        yield x
+
+
 def peeled(
     reader: Reader, x: Abstract, body: Callable[[Abstract], None]
 ) -> tuple[Abstract, Callable[[Abstract], None]]:
@@ -417,11 +452,13 @@ def go_through(
     reader: Reader, node: ast.AST, x: Abstract, body: Callable[[Abstract], None], written_out: int = 0
 ) -> None:
     """All elements, one after the other; what is known to be as short as that is written out."""
-    cells = reader.state.cells
+    x = iterator_of(reader, x, node)
+    cells, earlier = reader.state.cells, list(asked_before_a_generator(x))
     x, body = peeled(reader, x, body)
-    run = GOES_THROUGH.get(type(x))
+    run, before, start = GOES_THROUGH.get(type(x)), reader.state.cells, len(reader.operations)
     if run is not None:
         code = run(reader, x, body, node, None)
+        nothing_changed(reader, "zip", earlier, before, reader.operations[start:])
         forget_counters(reader, cells)
         leave_by(reader, code)
         return
@@ -438,19 +475,22 @@ def go_through(
             with reader.within(path=(*reader.path, k)):
                 body(item)
     if with_reads is not None:
-        nothing_changed(reader, with_reads, before, reader.operations[start:])
+        nothing_changed(reader, with_reads.name, with_reads.reads, before, reader.operations[start:])
 
 
-def nothing_changed(reader: Reader, x: Drawn, before: Cells, operations: list[Operation]) -> None:
+def nothing_changed(
+    reader: Reader, name: str, reads: Iterable[Abstract], before: Cells, operations: list[Operation]
+) -> None:
     """An iterator that reads as it goes must find what was there at the start."""
-    lists = [y for y in x.reads if isinstance(y, List)]
+    reads = list(reads)
+    lists = [y for y in reads if isinstance(y, List)]
     changed = any(reader.cells.get(y) is not before.get(y) for y in lists)
-    arrays = [a for y in x.reads for a in arrays_in(before[y] if isinstance(y, List) else y)]
+    arrays = [a for y in reads for a in arrays_in(before[y] if isinstance(y, List) else y)]
     for operation in walk(Block(tuple(operations))):
         written = isinstance(operation, Store) and not all(is_apart(reader, operation.array, a) for a in arrays)
         changed = changed or written or (bool(arrays) and isinstance(operation, Call))
     if changed:
-        reader.refuse("SD206", None, f"the argument of `{x.name}` changes while it is iterated", help_=AS_LIST)
+        reader.refuse("SD206", None, f"the argument of `{name}` changes while it is iterated", help_=AS_LIST)
 
 
 def is_apart(reader: Reader, written: Value, array: Value) -> bool:
