@@ -501,3 +501,42 @@ def written_before_a_generator(x):
 def test_what_a_generator_or_a_set_cannot_do_is_refused_with_its_line(function: Any, message: str) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=f"(?s){message}.*test_generators.py"):
         srcdiff.grad(function, backend="python")(A)
+
+
+class Weighted:
+    def __init__(self, x):
+        self.x, self.scale = x, 1.0
+
+    def __iter__(self):
+        for v in self.x:
+            yield self.scale * v * v
+
+
+def _chained(x):
+    weighted, total = Weighted(x), 0.0
+    for v in itertools.chain(weighted, [x[0]]):
+        weighted.scale *= 1.5
+        total += v
+    return total
+
+
+def _accumulated(x):
+    weighted, total = Weighted(x), 0.0
+    for v in itertools.accumulate(weighted):
+        weighted.scale *= 1.5
+        total += v
+    return total
+
+
+def _in_pairs(x):
+    weighted, total = Weighted(x), 0.0
+    for v, w in itertools.pairwise(weighted):
+        weighted.scale *= 1.5
+        total += v * w
+    return total
+
+
+@pytest.mark.parametrize("f", [_chained, _accumulated, _in_pairs])
+def test_iterators_of_instances_are_not_run_before_the_loop(f):
+    with pytest.raises(srcdiff.DifferentiationError, match="of an instance with `__iter__` is not supported"):
+        srcdiff.grad(f, backend="python")(np.array([0.7, 1.3, -0.4]))

@@ -32,7 +32,15 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value, call_with
 from srcdiff.frontend.interpreter.forks import branch_on
-from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over, steps
+from srcdiff.frontend.interpreter.iteration import (
+    NONE,
+    defines_iterator,
+    fold_elements,
+    for_each,
+    go_through,
+    iteration_over,
+    steps,
+)
 from srcdiff.frontend.interpreter.list_storage import (
     append,
     as_iteration,
@@ -340,10 +348,14 @@ def indexable(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
 
 
 def refuse_generators(reader: Reader, node: ast.AST, name: str, *of: Abstract) -> None:
-    """A generator runs while somebody goes through it; what these give is computed before."""
-    if any(map(steps, of)):
-        help_ = "use `yield from`" if name == "chain" else "make a list of the generator: `list(...)`"
-        reader.refuse("SD104", node, f"`{name}` of a generator is not supported", help_=help_)
+    """A generator runs while somebody goes through it; what these give is computed before.
+
+    So is what the `__iter__` of an instance gives, which may be a generator, or read what the loop changes.
+    """
+    if any(steps(x) or defines_iterator(x) for x in of):
+        help_ = "use `yield from`" if name == "chain" else "make a list of it: `list(...)`"
+        what = "a generator" if any(map(steps, of)) else "an instance with `__iter__`"
+        reader.refuse("SD104", node, f"`{name}` of {what} is not supported", help_=help_)
 
 
 def drawn_from(name: str, items: Abstract, *reads: Abstract) -> Drawn:

@@ -8,7 +8,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Items,
     Iteration,
     List,
+    Object,
     Poison,
     Range,
     Record,
@@ -288,13 +289,18 @@ def starts_arrays(reader: Reader, start: Abstract, found: Iteration) -> bool:
     return is_array(first) and not is_array(start)
 
 
+def defines_iterator(x: Abstract) -> TypeGuard[Record | Object]:
+    """Whether it is an instance of a class with `__iter__`."""
+    return is_instance(x) and in_class(class_of(x), "__iter__") is not MISSING
+
+
 def iterator_of(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     """What goes through it: of instances, what `__iter__` gives, which may be a generator."""
     if isinstance(x, Enumerate | Through):
         return replace(x, of=iterator_of(reader, x.of, node))
     if isinstance(x, Zip):
         return replace(x, of=tuple(iterator_of(reader, of, node) for of in x.of))
-    if not is_instance(x) or in_class(class_of(x), "__iter__") is MISSING:
+    if not defines_iterator(x):
         return x
     found = call_value(reader, read_attribute(reader, x, "__iter__", node), [], node)
     return iterator_of(reader, found if isinstance(found, Through | Drawn) else forced(reader, found), node)
