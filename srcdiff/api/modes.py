@@ -685,7 +685,7 @@ class SweepForEach:
         return [[np.zeros(np.shape(out) + shape, dtype) for shape in shapes] for out in leaves(value)]
 
     def require_holomorphic(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> None:
-        """Raise if the derivative along one direction turns in another way than the direction does."""
+        """Raise if the derivative along `1j * d` is not `1j` times the derivative along `d`."""
         if not all(np.iscomplexobj(leaf) for leaf in (*leaves(tuple(inputs)), *leaves(value))):
             raise TypeError("a holomorphic function has complex arguments and complex results")
         along = _random_like(tuple(inputs), 4)
