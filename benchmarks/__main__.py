@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = run.replace(settings, sizes=tuple(chosen.sizes or (1,)), budget=run.Settings().budget)
         systems, missing = run.chosen_systems(chosen.systems or OF_PATTERNS, always=OF_PATTERNS[:2])
     else:
-        # the quick look is srcdiff and the tapes, unless more is asked for
+        # the quick run has only srcdiff and the tapes, unless systems are requested
         systems, missing = run.chosen_systems(chosen.systems or (list(OWN) if chosen.quick else None))
     for system in missing:
         print(
@@ -96,7 +96,7 @@ def grow(chosen: argparse.Namespace) -> int:
 
 
 class Bar:
-    """A line that says how far it is: it stays one line in a terminal, and is one for each program elsewhere."""
+    """A progress line. In a terminal it is overwritten; elsewhere each program has a line."""
 
     WIDTH = 24
 
@@ -114,7 +114,7 @@ class Bar:
 
 
 def saver(folder: Path | None) -> Callable[[run.Run], None]:
-    """Writes the results so far, whenever there are more."""
+    """A function that writes the results so far."""
 
     def save(collected: run.Run) -> None:
         if folder is not None:
@@ -125,7 +125,7 @@ def saver(folder: Path | None) -> Callable[[run.Run], None]:
 
 
 def draw(collected: run.Run, folder: Path) -> None:
-    """The plots, if there is something to draw with."""
+    """Draw the plots, if Matplotlib is installed."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         from benchmarks import plots

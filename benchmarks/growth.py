@@ -33,7 +33,7 @@ STEEP = 1.2
 SHORT = 0.05
 
 NUMBA = "Numba"
-OTHER = "between the steps"  # above all the verification of what each has made
+OTHER = "between the steps"  # mostly the verification after each pass
 TOTAL = "first call"
 
 # -- programs --------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def text_of(kind: str, statements: int) -> str:
 
 # -- measuring -------------------------------------------------------------------------------------------------------
 
-#: What the process of one program runs: a first call that says how long its steps take, and is ended if it takes long.
+#: The script for one program: a first call that prints the time of each step. It is killed if it takes too long.
 SCRIPT = """
 import resource, sys, time
 import numpy as np
@@ -154,7 +154,7 @@ STEP = re.compile(r"srcdiff: +([\d.]+) ms  (.+)")
 
 @dataclass(slots=True)
 class Growth:
-    """Seconds of processor time of each step, by kind, number of statements and step; and who did not finish."""
+    """Seconds of processor time by kind, number of statements and step; and the programs that did not finish."""
 
     seconds: dict[str, dict[int, dict[str, float]]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
@@ -172,7 +172,7 @@ class Growth:
         return list(dict.fromkeys(step for steps in self.seconds[kind].values() for step in steps))
 
     def slope(self, kind: str, step: str) -> float | None:
-        """The slope at the largest programs, of which up to three count; None for steps that are short even there."""
+        """The slope at the largest programs (up to three). None for steps that are short even there."""
         points = [(n, steps[step]) for n, steps in sorted(self.seconds[kind].items()) if steps.get(step, 0.0) > 1e-3]
         if len(points) < 2 or points[-1][1] < SHORT:
             return None
@@ -180,7 +180,7 @@ class Growth:
 
 
 def measure(kind: str, statements: int, patience: float) -> tuple[dict[str, float], str | None]:
-    """Seconds of each step of the first call of one program, and what went wrong, if something did."""
+    """Seconds of each step of the first call of one program, and the error if there was one."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "program.py").write_text(text_of(kind, statements), encoding="utf-8")
         (Path(folder) / "run.py").write_text(SCRIPT, encoding="utf-8")
@@ -195,7 +195,7 @@ def measure(kind: str, statements: int, patience: float) -> tuple[dict[str, floa
 
 
 def steps_of(said: str) -> dict[str, float]:
-    """The seconds of each step, those with the same name together.
+    """The seconds of each step. Steps of the same name are added.
 
     >>> steps_of("srcdiff:  5.0 ms  cse\\nsrcdiff: 7.0 ms  cse\\nsrcdiff: 20.0 ms  first call")
     {'cse': 0.012, 'between the steps': 0.008, 'first call': 0.02}
@@ -203,7 +203,7 @@ def steps_of(said: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for milliseconds, step in STEP.findall(said):
         name = NUMBA if step.startswith("compile `") else step
-        name = f"{NUMBA}: {name.strip()}" if name.startswith(" ") else name  # a stage of what is said before it
+        name = f"{NUMBA}: {name.strip()}" if name.startswith(" ") else name  # a stage of the step above
         found[name] = round(found.get(name, 0.0) + float(milliseconds) / 1e3, 6)
     if TOTAL in found:
         total = found.pop(TOTAL)
@@ -219,7 +219,7 @@ def run(
     progress: Callable[[float, str], None],
     save: Callable[[Growth], None],
 ) -> Growth:
-    """Measure each kind from small to large; after one that does not finish, no larger ones."""
+    """Measure each kind from small to large. After a program that does not finish, larger ones are skipped."""
     found = Growth()
     for k, kind in enumerate(kinds):
         found.seconds[kind] = {}
@@ -238,7 +238,7 @@ def run(
 
 
 def describe(found: Growth) -> Iterator[str]:
-    """Tables of seconds, one a kind, and the steps that grow faster than they should."""
+    """Tables of seconds, one for each kind, and the steps that grow too fast."""
     yield "Growth of the first call: seconds of processor time by the number of statements, and the slope of its"
     yield "logarithm over the logarithm of the statements at the largest programs"
     yield ""

@@ -104,7 +104,7 @@ def kalman_filters(q, r, series):
 
 
 def cases(size):
-    """Each program with its arguments, and what is differentiated."""
+    """Each program with its arguments, and the positions of the arguments to differentiate."""
     rng = np.random.default_rng(1)
     n = int(400_000 * size)
     price, strike = rng.uniform(0.8, 1.2, n), rng.uniform(0.8, 1.2, n)
@@ -130,7 +130,7 @@ def first_call(function, args, wrt, **options):
 
 
 def least(calls, seconds):
-    """The least time of each call, in milliseconds; they alternate for so many seconds."""
+    """The least time of each call, in milliseconds. The calls alternate for this many seconds."""
     best = [np.inf] * len(calls)
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -147,7 +147,7 @@ def numbers(result):
 
 
 def differs(function, gradient, args, wrt, threads):
-    """Whether the gradient with threads is another one than that of one thread; sums are added in another order."""
+    """Whether the gradients differ by more than rounding: threads add sums in another order."""
     numba.set_num_threads(threads)
     found, expected = gradient(*args), srcdiff.grad(function, wrt)(*args)
     return any(
@@ -170,7 +170,7 @@ def main():
     if given.threads < 2:
         parser.error("one thread gains nothing")
     size, seconds = (0.1, 1.0) if given.quick else (1.0, 8.0)
-    srcdiff.grad(black_scholes, (0, 2), parallel=True)(np.ones(9), np.ones(9), 0.3, 0.1)  # Numba's own start
+    srcdiff.grad(black_scholes, (0, 2), parallel=True)(np.ones(9), np.ones(9), 0.3, 0.1)  # starts Numba's threads
     print(f"one thread against {given.threads}, {numba.threading_layer()}")
     print(f"{'':20} {'primal':>9} {'gain':>5} {'gradient':>9} {'gain':>5} {'ratio':>6} {'first':>6} {'times':>6}")
     for function, args, wrt in cases(size):

@@ -95,7 +95,7 @@ def speed_up(found: Findings) -> Any:
 
 
 def _why_not(result: Result | None) -> str:
-    """In a word, why there is no bar; the tables say more."""
+    """The reason for a missing bar, in a word. The tables say more."""
     if result is None or result.refused is None:
         return ""
     first = result.refused.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Measures what a repeated call costs, by what the function reads from outside and what it is given.
+"""Measures the cost of a repeated call, by the kind of the outside values and of the arguments.
 
     python -m benchmarks.repeated_calls
 

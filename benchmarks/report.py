@@ -16,7 +16,7 @@ Cell = Callable[[str, str], str]
 
 
 class Findings:
-    """The results, by program, size and system, and what follows from them."""
+    """The results by program, size and system, and figures computed from them."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -36,17 +36,17 @@ class Findings:
         return None if found is None or found.refused else found.seconds
 
     def speed_up(self, program: str, size: int, over: str) -> float | None:
-        """How many times less time srcdiff takes than another system."""
+        """How many times faster srcdiff is than another system."""
         ours, theirs = self.seconds(program, size, "srcdiff"), self.seconds(program, size, over)
         return None if ours is None or theirs is None else theirs / ours
 
     def ratio(self, program: str, size: int, system: str) -> float | None:
-        """The time of value and gradient in times of the primal."""
+        """The time of value and gradient, divided by that of the primal."""
         own, primal = self.seconds(program, size, system), self.seconds(program, size, "primal")
         return None if own is None or primal is None else own / primal
 
     def times_of_hand(self, program: str, size: int, system: str) -> float | None:
-        """The time of value and gradient in times of the adjoint written by hand."""
+        """The time of value and gradient, divided by that of the adjoint written by hand."""
         own, hand = self.seconds(program, size, system), self.seconds(program, size, "hand")
         return None if own is None or hand is None else own / hand
 
@@ -72,14 +72,14 @@ class Findings:
         return float(np.polyfit(*np.array(known).T, 1)[0])
 
     def mean_speed_up(self, over: str) -> tuple[float, int] | None:
-        """The geometric mean over the programs, each at its largest size, and how many they are."""
+        """The geometric mean over the programs, each at its largest size, and the number of programs."""
         found = [self.speed_up(p, self.sizes(p)[-1], over) for p in self.programs]
         logs = [math.log(x) for x in found if x is not None]
         return (math.exp(sum(logs) / len(logs)), len(logs)) if logs else None
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as they need to be, the first to the left.
+    """Columns of minimal width, the first one aligned to the left.
 
     >>> print("\\n".join(table(["a", "b"], [["x", "1.5"]])))
     a    b
@@ -93,7 +93,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def digits(x: float | None, unit: str = "") -> str:
-    """Two or three digits."""
+    """The number with two or three digits."""
     if x is None:
         return "-"
     return (f"{x:.0f}" if x >= 100.0 else f"{x:.1f}" if x >= 10.0 else f"{x:.2f}" if x >= 0.1 else f"{x:.2g}") + unit
@@ -153,12 +153,12 @@ def describe(run: Run) -> Iterator[str]:
     yield from _reasons(found)
 
 
-#: A pattern that takes longer than this, in times of the adjoint written by hand, is listed.
+#: A pattern is listed if its time exceeds that of the adjoint written by hand by this factor.
 FAR_FROM_HAND = 1.3
 
 
 def _patterns(found: Findings) -> Iterator[str]:
-    """The patterns: how far srcdiff is from an adjoint written by hand, and JAX beside it."""
+    """The patterns: srcdiff and JAX, compared with an adjoint written by hand."""
     yield from _origin(found.run)
     yield "Patterns: value and gradient beside the adjoint written by hand; first calls in seconds of processor time"
     yield ""
@@ -271,7 +271,7 @@ def _one_number(found: Findings, systems: Sequence[str], title: str, cell: Cell)
 
 
 def _reasons(found: Findings) -> Iterator[str]:
-    """Why there is no number where there is none, and how numbers came about; once for all sizes if it is the same."""
+    """The reasons for missing numbers, and remarks; written once if they are the same for all sizes."""
     said: dict[tuple[str, str, str], list[int]] = {}
     for r in found.run.results:
         for text in [*([r.refused] if r.refused else []), *r.notes]:

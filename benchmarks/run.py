@@ -48,7 +48,7 @@ ONE_THREAD = {
 #: Above this, the rounds of a contestant differ so much that its least time may not be its time.
 NOISY = 1.15
 
-#: Whose calls are long has fewer rounds: nothing hangs on the last per cent of its time.
+#: Long calls get fewer rounds, because the last per cent of their time does not matter.
 ROUNDS_OF_LONG_CALLS = 2
 
 #: Gradients of two methods may differ by this much of the largest component.
@@ -57,7 +57,7 @@ TOLERANCE = 1e-6
 
 @dataclass(slots=True)
 class Result:
-    """What was measured of one contestant on one program at one size. Times in seconds, memory in bytes."""
+    """The measurements of one contestant on one program at one size. Times in seconds, memory in bytes."""
 
     program: str
     size: int
@@ -67,7 +67,7 @@ class Result:
     spread: float | None = None
     first_cold: float | None = None
     first_warm: float | None = None
-    busy_cold: float | None = None  # the time of the processor in these: it does not count others who use the machine
+    busy_cold: float | None = None  # processor time, which does not count other processes
     busy_warm: float | None = None
     peak: int | None = None
     refused: str | None = None
@@ -101,7 +101,7 @@ class Contestant:
         python = python_for(system)
         assert python is not None, f"{system.name} was chosen and cannot be run"
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(ROOT)} | _cache_variables(caches)
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # first calls are those of an installed package
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has byte code
         self.system = system
         self.version: str | None = None
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `stop`)
@@ -112,18 +112,18 @@ class Contestant:
             stderr=self.log,
             text=True,
             env=environment,
-            start_new_session=True,  # Ctrl-C is for the one who collects
+            start_new_session=True,  # only the main process handles Ctrl-C
         )
         _bind_to_one_processor(self.process.pid)
 
     def greet(self, patience: float) -> str:
-        """Wait until it is ready; its version."""
+        """Wait until the process is ready. Returns its version."""
         if self.version is None:
             self.version = self._answer(patience)["version"]
         return self.version
 
     def ask(self, patience: float, **command: Any) -> dict[str, Any]:
-        """Send a command and wait for the answer; who gives none is stopped, and does not disturb the others."""
+        """Send a command and wait for the answer. A process that does not answer is stopped."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(command) + "\n")
@@ -183,7 +183,7 @@ class Contestants:
 
 
 def _cache_variables(folder: Path) -> dict[str, str]:
-    """Where the systems that keep compiled code between processes keep it."""
+    """The environment variables that set the folders of compiled code."""
     names = (
         "NUMBA_CACHE_DIR",
         "JAX_COMPILATION_CACHE_DIR",
@@ -201,7 +201,7 @@ def _bind_to_one_processor(process: int) -> None:
 
 
 def python_for(system: System) -> str | None:
-    """The interpreter to run a system with: the one that its variable names, or this one if it has the package."""
+    """The interpreter for a system: the one that its variable names, or this one if the package is installed here."""
     named = os.environ.get(system.variable)
     if named:
         return named
@@ -228,7 +228,7 @@ class Race:
 
     def run(self) -> list[Result]:
         for system in self.systems:
-            self.contestants.get(system)  # they start together
+            self.contestants.get(system)  # this starts all processes at the same time
         racing = [system for system in self.systems if self._start(system)]
         if self.program.is_gradient:
             compare_with_differences(self.program, reference(self.program, self.program.sizes[0])[1])
@@ -244,7 +244,7 @@ class Race:
         return list(self.results.values())
 
     def _lost(self, system: System, size: int, lost: LostError) -> None:
-        """Who gave no answer at one size is not asked at larger ones."""
+        """Systems that gave no answer at one size are skipped at larger ones."""
         self.contestants.stop(system.name)
         self.results[system.name, size].refused = str(lost)
         for larger in self.sizes[self.sizes.index(size) + 1 :]:
@@ -301,7 +301,7 @@ class Race:
                     result.spread = measure.spread(times[system.name])
 
     def _memory(self, system: System) -> None:
-        """A new process that finds what the first one left in its caches: the first call again, and the peak memory."""
+        """The first call in a new process with the caches of the first one, and the peak memory."""
         sizes = [size for size in self.sizes if self.results[system.name, size].refused is None]
         for size in sizes:
             self.progress(f"{self.program.name} {size}: memory, {system.title}")
@@ -322,7 +322,7 @@ class Race:
 
 
 def reference(program: programs.Program, size: int) -> tuple[float, list[np.ndarray]]:
-    """The value and the gradients that others are compared with: written by hand, or else the eager tape's."""
+    """The value and the gradients to compare with: written by hand, otherwise those of the eager tape."""
     arguments = program.arguments(size)
     if hasattr(program.module, "hand"):
         from benchmarks.systems import hand  # it needs Numba
@@ -349,7 +349,7 @@ def compare_with_differences(program: programs.Program, gradients: Sequence[np.n
 
     by_gradient = sum(float(np.sum(g * d)) for g, d in zip(gradients, directions, strict=True))
     scale = math.sqrt(sum(float(np.sum(g * g)) for g in gradients))
-    # The best of several steps: too long a step bends, too short a step rounds.
+    # The best of several steps: long steps have truncation errors, short ones rounding errors.
     errors = []
     for step in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4):
         weights = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
@@ -364,7 +364,7 @@ def compare_with_differences(program: programs.Program, gradients: Sequence[np.n
 def disagreement(
     system: str, value: float, save: Path, expected: tuple[float, list[np.ndarray]], tolerance: float = TOLERANCE
 ) -> str | None:
-    """What is wrong with a value and its gradients, if anything is."""
+    """A message if the value or the gradients are wrong."""
     right_value, right = expected
     if not abs(value - right_value) <= tolerance * max(1.0, abs(right_value)):
         return f"wrong value: {value:.6g} instead of {right_value:.6g}"
@@ -386,7 +386,7 @@ def disagreement(
 
 @dataclass(slots=True)
 class Run:
-    """All results, and where they come from."""
+    """All results, and the conditions of the measurement."""
 
     date: str
     machine: dict[str, Any]
@@ -409,7 +409,7 @@ class Run:
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on."""
+    """The properties of the machine that affect the times."""
     import platform
 
     model = platform.processor() or platform.machine()
@@ -432,7 +432,7 @@ def run(
     progress: Callable[[float, str], None],
     save: Callable[[Run], None],
 ) -> Run:
-    """Run programs one after the other, saving after each; an interrupt ends the run and keeps what is done."""
+    """Run the programs in order and save after each. An interrupt ends the run and keeps the results so far."""
     collected = Run(time.strftime("%Y-%m-%d %H:%M"), machine(), {}, asdict(settings))
     start = time.monotonic()
     with ExitStack() as stack:
@@ -458,7 +458,7 @@ def run(
 
 
 def chosen_systems(names: Sequence[str] | None, always: Sequence[str] = OWN[:2]) -> tuple[list[System], list[System]]:
-    """The systems to run, and those that were asked for (or all but those by hand) and are not installed."""
+    """The systems to run, and the requested systems that are not installed (by default, all but those by hand)."""
     everybody = [name for name in SYSTEMS if name != "hand"]
     wanted = [SYSTEMS[n] for n in dict.fromkeys([*always, *(everybody if names is None else names)])]
     return [s for s in wanted if python_for(s)], [s for s in wanted if not python_for(s)]

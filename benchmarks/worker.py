@@ -31,7 +31,7 @@ from benchmarks.systems import SYSTEMS, RefusedError
 
 
 def _measure() -> Any:
-    """`srcdiff.measure` alone: the environments of other systems have no Numba, which the package imports."""
+    """Load `srcdiff.measure` alone, because importing the package needs Numba, which other environments lack."""
     package = importlib.util.find_spec("srcdiff")
     assert package is not None
     assert package.submodule_search_locations
@@ -78,7 +78,7 @@ class Worker:
 
     def memory(self) -> dict[str, Any]:
         peak = measure.peak_memory(self.call)
-        held = getattr(self.module, "held_bytes", lambda: 0)()  # a record that stays from call to call counts too
+        held = getattr(self.module, "held_bytes", lambda: 0)()  # memory that is held from call to call counts too
         return {"peak": None if peak is None else peak + held}
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Worker:
             answer: dict[str, Any] = getattr(self, do)(**command)
         except RefusedError as refused:
             return {"refused": str(refused)}
-        except Exception as error:  # whatever a library raises is what is reported of it
+        except Exception as error:  # any exception of a library is reported
             traceback.print_exc()
             return {"refused": getattr(self.module, "reason_of", first_line)(error)}
         return answer
@@ -100,7 +100,7 @@ def first_line(error: Exception) -> str:
 
 def main(system: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is not an answer
+    os.dup2(2, 1)  # the output of libraries must not mix with the answers
     worker = Worker(system)
     print(json.dumps({"import": worker.import_seconds, "version": worker.module.version()}), file=answers)
     for line in sys.stdin:

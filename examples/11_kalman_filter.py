@@ -31,7 +31,7 @@ def negative_log_likelihood(log_push, log_noise, measured):
 
 
 def by_one_large_matrix(log_push, log_noise, measured):
-    """The same without a filter: all measurements together have one large normal distribution."""
+    """The same without a filter: all measurements together have one large multivariate normal distribution."""
     steps = len(measured)
     from_start = [SEEN @ np.linalg.matrix_power(MOTION, t + 1) for t in range(steps)]
     from_push = [SEEN @ np.linalg.matrix_power(MOTION, t) @ PUSH for t in range(steps)]

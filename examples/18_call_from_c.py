@@ -31,7 +31,7 @@ int descend(function f, int64_t n, double *x, double *value, double rate, int st
 
 
 def misfit(params, t, measured):
-    """How far a damped oscillation is from what was measured."""
+    """The difference between a damped oscillation and the measurements."""
     if params["damping"] < 0.0:
         raise ValueError("the damping is negative")
     total = 0.0
@@ -51,7 +51,7 @@ print("parameters:", ", ".join(f.flat.names))
 
 
 def descended(descend, x):
-    """The parameters that the C program finds from a start, and what it returns."""
+    """The exit code of the C program, and the parameters that it finds from a start."""
     found, value = x.copy(), ctypes.c_double()
     pointer = ctypes.c_void_p(found.ctypes.data)
     code = descend(ctypes.c_void_p(f.address), f.n, pointer, ctypes.byref(value), ctypes.c_double(0.5), 3000)

@@ -7,7 +7,7 @@ from srcdiff.bridges.torch import function
 
 
 def flight(angle, speed, drag, steps):
-    """How far a ball flies, in steps of 10 ms, until it hits the ground."""
+    """The distance that a ball flies, in steps of 10 ms, until it hits the ground."""
     x, y = 0.0, 0.0
     vx, vy = speed * np.cos(angle), speed * np.sin(angle)
     for _ in range(steps):
@@ -15,7 +15,7 @@ def flight(angle, speed, drag, steps):
         vx -= 0.01 * drag * size * vx
         vy -= 0.01 * (9.81 + drag * size * vy)
         if y + 0.01 * vy < 0.0:
-            return x + vx * y / -vy  # where it is on the ground, between two steps
+            return x + vx * y / -vy  # interpolate between the last two steps
         x += 0.01 * vx
         y += 0.01 * vy
     return x

@@ -19,7 +19,7 @@ def flight(angle, speed, drag):
         vx -= 0.01 * drag * size * vx
         vy -= 0.01 * (9.81 + drag * size * vy)
         if y + 0.01 * vy < 0.0:
-            return x + vx * y / -vy  # where it is on the ground, between two steps
+            return x + vx * y / -vy  # interpolate between the last two steps
         x += 0.01 * vx
         y += 0.01 * vy
 

@@ -1,4 +1,4 @@
-"""Logistic regression on rows that never are in memory at the same time: made on the fly, summed by chunks.
+"""Logistic regression on rows that are never all in memory: each chunk is computed when it is needed.
 
 `python 22_more_data_than_memory.py 100000000` takes 10^8 rows. The default is quick.
 """
@@ -16,7 +16,7 @@ TRUE = np.array([1.0, -2.0, 0.5, 0.25, -0.75])
 
 
 def rows(k):
-    """Chunk `k`: the same rows whenever it is made."""
+    """The rows of chunk `k`. They are the same each time."""
     rng = np.random.default_rng(k)
     x = rng.normal(size=(CHUNK, len(TRUE)))
     return x, (rng.uniform(size=CHUNK) < 1.0 / (1.0 + np.exp(-x @ TRUE))) * 2.0 - 1.0
@@ -40,7 +40,7 @@ total = distributed.sum_over(loss, data, args=(float(ROWS),), progress=sys.stder
 found = minimize(
     total.value_and_grad, np.zeros(len(TRUE)), jac=True, hessp=total.hvp, method="Newton-CG", options={"xtol": 1e-7}
 )
-error = 2.0 / np.sqrt(ROWS) * 4.0  # four standard errors, about
+error = 2.0 / np.sqrt(ROWS) * 4.0  # about four standard errors
 print(f"{ROWS} rows in {len(data)} chunks, {found.nit} iterations: {found.x.round(3)}, really {TRUE}")
 assert np.all(np.abs(found.x - TRUE) < error + 0.01)
 

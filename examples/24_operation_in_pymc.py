@@ -8,7 +8,7 @@ from srcdiff.bridges.pytensor import as_op
 
 
 def reservoir(rain, inflow, outflow, limit):
-    """The level of water behind a dam, day by day. Above the limit it runs over."""
+    """The level of water behind a dam on each day. Water above the limit runs over."""
     levels = np.empty(len(rain))
     level = 1.0
     for day in range(len(rain)):

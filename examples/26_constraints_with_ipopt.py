@@ -18,7 +18,7 @@ def length(path):
 
 
 def distances(path):
-    """The squares of the distances of all points from all obstacles."""
+    """The squared distances between all points and all obstacles."""
     count = len(path["x"])
     out = np.empty(2 * count)
     for which in range(2):

@@ -1,4 +1,4 @@
-"""Gradients with labels: a matrix of transports as a DataFrame, fitted to the sums of its rows and columns."""
+"""Gradients with labels: a matrix of flows as a DataFrame, fitted to the sums of its rows and columns."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from srcdiff.bridges.arrays import accepting
 
 
 def misfit(logs, sent, received):
-    """How far the sums of the rows and columns of the matrix are from what was counted."""
+    """The squared differences between the counted sums and those of the rows and columns."""
     total = 0.0
     columns = np.zeros(logs.shape[1])
     for i in range(logs.shape[0]):

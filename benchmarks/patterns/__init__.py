@@ -1,17 +1,17 @@
-"""Forms that people write, one small program each, with the adjoint that a good programmer would write by hand.
+"""Common forms of programs, one small program each, with an adjoint written by hand as a good programmer would.
 
-They stand for the places where generated code once fell behind: a counter beside the loops, a state that is
-overwritten, a kink, a helper that returns a small array. A module is like those in `benchmarks/programs`, with two
-sizes (the smaller is for comparing with differences) and
+They are cases in which generated code once was slower: a counter beside the loops, a state that is overwritten, a kink,
+a helper that returns a small array. A module is like those in `benchmarks/programs`, with two sizes (the smaller one is
+for the comparison with differences) and
 
 - `hand`: takes the arguments and returns the value and the tuple of gradients; compiled exactly as generated code is,
   with the same flags, vector functions and allocator, so that only the code differs
-- `workspace`, where the adjoint by hand is given memory that its caller keeps: returns further arguments for `hand`
-- `in_jax`, where JAX has a natural form, and `STATIC`, the arguments that JAX has to know when it compiles
-- `by_srcdiff`, where the derivative is not called as `value_and_grad`: returns what is called with the arguments, and
-  `by_jax`, which does the same for JAX; if what they return is no gradient of `primal`, `IS_GRADIENT` is false
+- `workspace`, if the adjoint by hand works in memory of its caller: returns further arguments for `hand`
+- `in_jax`, if JAX has a natural form, and `STATIC`, the arguments that JAX must know when it compiles
+- `by_srcdiff` and `by_jax`, if the derivative is not `value_and_grad`: return the function to call with the arguments;
+  `IS_GRADIENT` is false if this function does not return a gradient of `primal`
 
-It imports NumPy and nothing else when it is loaded, so that JAX can read it in an environment of its own.
+When it is loaded, it imports only NumPy, so that JAX can read it in an environment of its own.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ NAMES = (
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled as generated code is; left as it is where there is no Numba, which is where JAX runs."""
+    """The function, compiled as generated code is. Without Numba, as where JAX runs, it is unchanged."""
     try:
         compile_, numpy = _as_generated_code()
     except ModuleNotFoundError:
         return function
     names = function.__globals__ | {"np": numpy}
     by_numba: Callable[..., Any] = compile_(types.FunctionType(function.__code__, names, function.__name__))
-    names[function.__name__] = by_numba  # it may call itself
+    names[function.__name__] = by_numba  # for recursive functions
     return by_numba
 
 

@@ -50,7 +50,7 @@ def hand(u0, steps, c, d):
     own = 1.0 - 2.0 * d
     for t in range(steps - 1, -1, -1):
         u = kept[t]
-        # each element collects what its neighbours inside give it; the border passes its adjoint on
+        # each element gathers from its inner neighbours; the border passes its adjoint on
         for k in range(n - 4):
             u_bar[k + 2] = (
                 v_bar[k + 2] * (own - c * (u[k + 3] - u[k + 1]))

@@ -38,8 +38,8 @@ def hand(source, sweeps):
             for j in range(columns - 2):
                 left = parts[j + 1] + 0.25 * left
                 own[j + 1] = left
-    # q[i, j] is a quarter of the adjoint of what sweep wrote there: later points of the same sweep have given their
-    # parts when it is read, earlier points of the sweep after it too; around it are zeros
+    # q[i, j] is a quarter of the adjoint of the value that the sweep wrote. When it is read, later points of the same
+    # sweep and earlier points of the next sweep have added their parts. The border is zero.
     total = 0.0
     q = np.zeros((rows, columns))
     source_bar = np.zeros((rows, columns))

@@ -40,7 +40,7 @@ def adjoint(u0, source, sweeps, u, v, u_bar, source_bar, q, p):
                 neighbours = u[i, j + 1] + u[i + 2, j + 1] + u[i + 1, j] + u[i + 1, j + 2]
                 v[i + 1, j + 1] = 0.25 * (neighbours + source[i + 1, j + 1])
         u, v = v, u
-    # q: the adjoints of the inside, with zeros around it; u_bar: the adjoints of the border
+    # q: the adjoints of the inner points, with a border of zeros; u_bar: the adjoints of the border
     total = 0.0
     for i in range(rows):
         for j in range(columns):
@@ -55,7 +55,7 @@ def adjoint(u0, source, sweeps, u, v, u_bar, source_bar, q, p):
                 p[i + 1, j + 1] = 0.25 * (q[i, j + 1] + q[i + 2, j + 1] + q[i + 1, j] + q[i + 1, j + 2])
                 source_bar[i + 1, j + 1] += 0.25 * q[i + 1, j + 1]
         q, p = p, q
-    # a point of the border gives to its neighbour inside what the source there gives to it
+    # A border point and the source at its inner neighbour have the same weight there, so they have the same adjoint.
     for j in range(1, columns - 1):
         u_bar[0, j] += source_bar[1, j]
         u_bar[rows - 1, j] += source_bar[rows - 2, j]

@@ -1,4 +1,4 @@
-"""Small matrices made anew in a loop with a `continue`: a Kalman filter that skips missing measurements."""
+"""Small matrices allocated in a loop with a `continue`: a Kalman filter that skips missing measurements."""
 
 import math
 

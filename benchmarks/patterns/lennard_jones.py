@@ -33,7 +33,8 @@ def hand(positions):
     for i in range(n):
         xi, yi, zi = x[i], y[i], z[i]
         x_bar = y_bar = z_bar = 0.0
-        # each pair is met twice: one sum for each particle, nothing is scattered; with itself, 1 / 1 - 1 / 1 is zero
+        # Each pair occurs twice, so each particle has one sum and nothing is scattered. A particle with itself adds
+        # zero.
         for j in range(n):
             dx, dy, dz = xi - x[j], yi - y[j], zi - z[j]
             s = 1.0 / (dx * dx + dy * dy + dz * dz + (1.0 if i == j else 0.0))

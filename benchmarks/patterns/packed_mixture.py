@@ -47,7 +47,7 @@ def primal(weights, means, diagonals, packed, samples):
     return total
 
 
-# Sample after sample, as the program is written. All samples of a component in matrix products take a quarter of it.
+# One sample at a time, as in the program. Matrix products over all samples of a component need a quarter of the time.
 @compiled
 def hand(weights, means, diagonals, packed, samples):
     components, d = means.shape

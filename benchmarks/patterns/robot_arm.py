@@ -1,4 +1,4 @@
-"""Small matrices in a loop: how far the hand of a robot is from where it should be, joint after joint."""
+"""Small matrices in a loop: the distance of a robot's hand from its target, joint after joint."""
 
 import math
 

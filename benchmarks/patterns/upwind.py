@@ -1,4 +1,4 @@
-"""An array that each step makes anew, and a stencil whose direction a branch decides: an upwind scheme."""
+"""An array that each step allocates, and a stencil whose direction depends on a branch: an upwind scheme."""
 
 import numpy as np
 

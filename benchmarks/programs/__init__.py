@@ -1,8 +1,8 @@
 """The programs to differentiate, one module each, in plain Python and NumPy as people write them.
 
 A module has the function (`primal`, which returns one number), the arguments to differentiate by (`WRT`), three sizes
-(`SIZES`, and what they count, `SIZE`), and `arguments(size)`, the same data every time. It imports NumPy and nothing
-else, so that every system can read the data in its own environment.
+(`SIZES`; `SIZE` says what they count), and `arguments(size)`, the same data every time. It imports only NumPy, so that
+every system can read the data in its own environment.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class Program:
 
     @property
     def is_gradient(self) -> bool:
-        """Whether its derivative is the gradient, and not a Jacobian, or what a program makes of gradients."""
+        """Whether the derivative is a gradient, and not a Jacobian or a result computed from gradients."""
         return getattr(self.module, "IS_GRADIENT", True)
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Where the arguments to differentiate by are among the arguments."""
+        """The positions of the arguments to differentiate."""
         return tuple(self.names.index(name) for name in self.wrt)
 
 
 def load(name: str) -> Program:
-    """The program of this name; those of another package of the benchmark have its name in front.
+    """The program of this name. Programs of another package have the package in front.
 
     >>> load("tiny").wrt
     ('x',)

@@ -1,4 +1,4 @@
-"""Bundle adjustment: how far points seen by cameras are from where they were seen, summed and squared.
+"""Bundle adjustment: the sum of squared distances between observed and predicted pixels.
 
 A camera is a rotation vector, a position, a focal length, a principal point and two coefficients of radial distortion.
 The gradient is the one that least squares needs, by all cameras, points and weights.

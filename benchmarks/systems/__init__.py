@@ -16,7 +16,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A contestant: what it is called, which module and which way of using it, and the package that it needs."""
+    """A contestant: its name, its module and variant, and the package that it needs."""
 
     name: str
     title: str
@@ -52,5 +52,5 @@ SYSTEMS = {
 #: Always there, because they are part of the project.
 OWN = ("primal", "srcdiff", "eager", "compiled")
 
-#: Who runs the patterns: each has its adjoint written by hand, and a form for JAX where there is a natural one.
+#: The systems for the patterns: each pattern has an adjoint by hand, and a JAX form where one is natural.
 OF_PATTERNS = ("hand", "srcdiff", "jax")

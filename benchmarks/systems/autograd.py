@@ -198,7 +198,7 @@ def sigmoid(x):
 
 
 def lstm(main, out_scale, out_bias, sequence):
-    # what does not depend on the state is computed for all steps at once
+    # terms that do not depend on the state are computed for all steps at once
     forget = sigmoid(sequence * main[0] + main[4])
     outof = sigmoid(sequence * main[2] + main[6])
     into_scale, change_scale, into_bias, change_bias = main[1], main[3], main[5], main[7]

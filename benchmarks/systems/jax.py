@@ -19,7 +19,7 @@ from benchmarks.programs import Program
 from benchmarks.systems import RefusedError
 
 jax.config.update("jax_enable_x64", True)
-# what is compiled is kept for the next process, whose first call is measured too
+# compiled code is cached for the next process, whose first call is measured too
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

@@ -17,10 +17,10 @@ from srcdiff.backends.numba import memory_pool
 __all__ = ["held_bytes", "notes", "prepare", "reason_of", "to_numpy", "version"]
 
 notes: list[str] = []
-"""What there is to say about how the latest call was prepared."""
+"""Remarks on the preparation of the latest call."""
 
 held: list[Any] = []
-"""What was prepared, if it holds memory between calls."""
+"""The prepared objects that hold memory between calls."""
 
 
 def version() -> str:
@@ -53,5 +53,5 @@ def to_numpy(result: Any) -> tuple[float, list[np.ndarray]]:
 
 
 def held_bytes() -> int:
-    """The memory that is held between calls: the record of the compiled tape, what waits for srcdiff's next."""
+    """The memory that is held between calls: the record of the compiled tape, and srcdiff's memory pool."""
     return sum(getattr(one, "nbytes", 0) for one in held) + memory_pool.held_bytes()

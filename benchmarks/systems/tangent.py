@@ -192,7 +192,7 @@ def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Calla
 
 
 def reason_of(error: Exception) -> str:
-    """Its errors are decorated: the first line that says something."""
+    """The first informative line of an error. Its errors are decorated."""
     lines = [line.strip() for line in str(error).splitlines()]
     telling = [line for line in lines if line and set(line) != {"="} and line != "Tangent Error"]
     return f"{type(error).__name__}: {(telling or [''])[0]}"[:300]

@@ -183,7 +183,7 @@ def gaussian_mixture(weights, means, factors, x):
 
 
 def lstm(main, out_scale, out_bias, sequence):
-    # what does not depend on the state is computed for all steps at once
+    # terms that do not depend on the state are computed for all steps at once
     forget = torch.sigmoid(sequence * main[0] + main[4])
     outof = torch.sigmoid(sequence * main[2] + main[6])
     hidden = cell = torch.zeros(sequence.shape[1])

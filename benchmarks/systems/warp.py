@@ -1,10 +1,10 @@
 """The programs for Warp: kernels over arrays, launched one after the other under a `wp.Tape`.
 
-A kernel's adjoint does not restore what the kernel overwrites, in arrays or in variables that a loop carries on: a
-product in a loop, or a sum in a loop that the same kernel puts into another function, has a wrong gradient. So every
-state has its own place in an array, sums are all that loops carry on, and what is done with a sum is done by the next
-kernel. Loops of unknown length are as many launches as are enough, with what is too much masked out. Each kernel is a
-module of its own, so that a first call compiles no more than it needs.
+A kernel's adjoint does not restore values that the kernel overwrites, in arrays or in loop-carried variables. So a
+product in a loop has a wrong gradient, and so has a sum in a loop that the same kernel passes to another function.
+Therefore every state has its own place in an array, loops carry only sums, and the next kernel uses each sum. Loops of
+unknown length are a sufficient number of launches, with the superfluous ones masked out. Each kernel is a module of its
+own, so that a first call compiles no more than it needs.
 """
 
 from __future__ import annotations

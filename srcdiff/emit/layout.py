@@ -78,7 +78,7 @@ class _Inline:
         self.uses: dict[Value, int] = {}
         stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
         self.kept = {o.out.name for o in stored if o.keeps is not None}
-        """The names of arrays and stacks of kept values."""
+        """The names of arrays, and of the stacks of kept values."""
         self.added_to: set[Value] = set()
         self.operations: tuple[Operation, ...] = ()
         """The operations of the current block."""

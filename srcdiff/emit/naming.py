@@ -160,7 +160,7 @@ class _Namer:
         return name
 
     def busy_until(self, name: str, type_: Type, start: float, segments: list[tuple[float, float]]) -> float:
-        """The time at which the name may become free; -1 if it is free for these segments."""
+        """The earliest time at which the name may become free; -1 if it is free for these segments."""
         if name in self.taken or self.types.get(name, type_) != type_ or not self.top_is_free(name, type_):
             return math.inf
         lives = self.lives.get(name, [])

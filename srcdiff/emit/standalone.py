@@ -368,7 +368,7 @@ class _Taking:
         return None if isinstance(value, Static) else self.like(value, of, x.asked_as.get(name, name))
 
     def like(self, value: Abstract, of: Abstract, text: str) -> str:
-        """What stands for something like `of`: floats and arrays of these, in tuples."""
+        """An expression for a value with the types of `of`: floats, arrays, and tuples of these."""
         match value:
             case Value(type=Array() as kind):
                 return self.array(kind, text)
@@ -450,7 +450,7 @@ def _returned(x: Exported, text: str) -> str:
 
 
 def _with_written(x: Exported, text: str, arrays: str) -> str:
-    """What the function returns. If it returns nothing, the arrays that it writes into."""
+    """The expression to return. If the function returns nothing, these are the arrays that it writes."""
     if isinstance(x.reading.result, Static) and x.reading.result.value is None and x.written:
         return "{" + ", ".join(f"{n!r}: {arrays}[{k}]" for k, n in enumerate(x.written)) + "}"
     return _listed(x, x.reading.result, text)

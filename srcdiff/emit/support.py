@@ -26,12 +26,12 @@ def as_long(buffer: Any, shape: Any) -> Any:
 
 
 def thread_blocks(count: Any, work: Any, private: Any) -> Any:
-    """Into how many blocks threads divide iterations: one if `work` is small. Each has `private` numbers of its own."""
+    """The number of blocks of iterations for threads: one if `work` is small. Each has `private` numbers of its own."""
     return max(1, min(get_num_threads(), count, work // (262144 + 4 * private)))
 
 
 def iterations_of(block: Any, blocks: Any, count: Any) -> Any:
-    """The first iteration of a block, and the first one behind it."""
+    """The first iteration of a block, and the end of its range."""
     return max(block * count // blocks, 0), (block + 1) * count // blocks
 
 

@@ -800,7 +800,7 @@ def _kind(dtype: str) -> str:
 
 
 def _complex_literal(value: complex) -> tuple[str, int]:
-    """`2j`, `(1+2j)`, or a call of `complex`, where the notation has no word for a part or loses the sign of a zero."""
+    """`2j`, `(1+2j)`, or a call of `complex` where a literal cannot express the value or the sign of a zero."""
     text = repr(value)
     is_exact = math.copysign(1.0, value.real) == 1.0 or value.real != 0
     if not (math.isfinite(value.real) and math.isfinite(value.imag) and is_exact):

@@ -16,7 +16,7 @@ from srcdiff.signature.standing_classes import stands_for
 
 @dataclass(frozen=True)
 class BasisSpline:
-    """Stands for `BSpline`, of one function."""
+    """A `BSpline` of one function."""
 
     t: Any
     c: Any
@@ -63,7 +63,7 @@ def differences(t: Any, c: Any, k: Any) -> Any:
 
 
 def interval_of(t: Any, k: Any, count: Any, x: Any) -> Any:
-    """The interval between knots that x is in, among those where all basis functions are there."""
+    """The interval between knots that contains x, among those in which all basis functions are defined."""
     return k + piece_of(t[k : count + 1], x) if count > k + 1 else k
 
 
@@ -99,7 +99,7 @@ def spline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: Any = 0) -> An
 
 
 def basis_at(t: Any, k: Any, interval: Any, x: Any) -> Any:
-    """The basis functions that are not zero in an interval (de Boor 1978, X)."""
+    """The basis functions that are nonzero in an interval (de Boor 1978, X)."""
     values = np.zeros(k + 1, np.float64)
     values[0] = 1.0
     for r in range(1, k + 1):
@@ -114,7 +114,7 @@ def basis_at(t: Any, k: Any, interval: Any, x: Any) -> Any:
 
 
 def knots_of(x: Any, k: Any) -> Any:
-    """Knots at the points, or between them, without those next to the ends."""
+    """Knots at the points, or between them. The points next to the ends have no knots."""
     count = len(x)
     t = np.empty(count + k + 1, np.float64)
     for i in range(k + 1):
@@ -157,7 +157,7 @@ def make_interp_spline(
 
 @dataclass(frozen=True)
 class LinearInterpolant:
-    """What `interp1d` makes inside; `below` and `above` are what is returned outside of the points."""
+    """An `interp1d` that the program makes; `below` and `above` are the values outside of the points."""
 
     x: Any
     y: Any
@@ -193,7 +193,7 @@ class LinearInterpolant:
 
 @dataclass(frozen=True)
 class OutsideInterpolant:
-    """Stands for an `interp1d` that is made outside: a straight line between points."""
+    """An `interp1d` from outside the program: linear interpolation."""
 
     x: Any
     y: Any
@@ -213,7 +213,7 @@ class OutsideInterpolant:
 
 @dataclass(frozen=True)
 class OutsideSpline:
-    """Stands for an `interp1d` that is made outside: a spline."""
+    """An `interp1d` from outside the program: a spline."""
 
     x: Any
     _spline: Any

@@ -24,17 +24,17 @@ class LibraryCall:
     shapes: str
     adjoint: Callable[..., Any] | None = None
     dtypes: tuple[str, ...] = ()
-    """The types of the results, where they are not those of the arguments; an empty one is."""
+    """The dtypes of the results; empty if they are those of the arguments."""
     key: str = ""
-    """Its key in the table, if that is not its name."""
+    """Its key in the table, if that differs from its name."""
     tangent: None = None
-    """Is the transpose of the adjoint."""
+    """The transpose of the adjoint."""
     support: str = ""
-    """The function of the generated code that it is spelled with, where NumPy's own is not enough."""
+    """The support function that generated code calls, if NumPy's function does not suffice."""
     call: CallOut | None = None
-    """The function of Python that it calls, if it leaves generated code."""
+    """The Python function to call, if the call leaves generated code."""
     takes_complex: bool = False
-    """Whether it has its derivatives also of complex matrices."""
+    """Whether it also has derivatives for complex matrices."""
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
         """For each axis of a result, the argument and axis of the same length, if the row determines it."""
@@ -51,12 +51,12 @@ class LibraryCall:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """A function of ours whose derivative is not that of its text."""
+    """A function of the library whose derivative is declared, not derived from its text."""
 
     function: Callable[..., Any]
     adjoint: Callable[..., Any]
     tangent: Callable[..., Any] | None = None
-    """Without it, it is the transpose of the adjoint."""
+    """If absent, it is the transpose of the adjoint."""
     takes_complex: bool = False
 
     @property
@@ -77,7 +77,7 @@ def opaque(name: str, spelling: str, shapes: str, dtypes: tuple[str, ...]) -> Li
 
 
 def call_out(call: CallOut, spelling: str, ranks: Sequence[int], results: Sequence[Kind]) -> LibraryCall:
-    """A call of a function of Python, without a derivative; all lengths are its own."""
+    """A call of a Python function, without a derivative. The lengths of its results are independent of each other."""
     letters = iter(chr(k) for k in range(ord("a"), ord("a") + 1000))
     taken, given = (",".join("".join(islice(letters, r)) for r in of) for of in (ranks, [rank for _, rank in results]))
     key = f"{spelling} {taken}->{given} {call.number}"
@@ -88,7 +88,7 @@ def call_out(call: CallOut, spelling: str, ranks: Sequence[int], results: Sequen
 
 
 def is_seen(function: str) -> bool:
-    """Whether it draws random numbers: then it is called once for each time that the program comes to it."""
+    """Whether the call draws random numbers. Then it must run exactly as often as in the program."""
     row = LIBRARY.get(function)
     return row is not None and row.call is not None and row.call.is_seen
 
@@ -111,7 +111,7 @@ def row(
 
 
 def substitution(name: str, shapes: str, adjoint: Callable[..., Any]) -> LibraryCall:
-    """A function of the generated code, by its own name."""
+    """A support function, called under its own name."""
     return row(name, f"{name}({{0}}, {{1}})", shapes, adjoint, support=name)
 
 
@@ -163,7 +163,7 @@ def solve_lower_transposed_upper_adjoint(a: Any, b: Any, out: Any, out_bar: Any)
 
 
 def lower_product_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    """Of a.T @ b, where neither the elements above the diagonals nor those of the result count."""
+    """The adjoint of a.T @ b. The elements above the diagonals are ignored, in the arguments and in the result."""
     below = only_lower(out_bar)
     return only_lower(matrix_matrix(only_lower(b), below.T)), only_lower(matrix_matrix(only_lower(a), below))
 
@@ -179,7 +179,7 @@ def solve_lower_transposed_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any
 
 
 def triangular_factors_adjoint(a: Any, out: Any, pivots: Any, out_bar: Any, pivots_bar: Any) -> Any:
-    """From P A = L U follows dL = L lower(F) and dU = upper(F) U with F = L^-1 P dA U^-1; the rows stay as they are."""
+    """From P A = L U follows dL = L lower(F) and dU = upper(F) U with F = L^-1 P dA U^-1. P is constant."""
     n = len(a)
     lower, upper = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
     lower_bar, upper_bar = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
@@ -227,7 +227,7 @@ def determinant_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
 
 
 def cofactor_matrix(a: Any) -> Any:
-    """The derivative of the determinant, also where it is zero: by the singular value decomposition."""
+    """The derivative of the determinant, by the singular value decomposition. It exists for singular matrices too."""
     n = len(a)
     if n == 0:
         return np.zeros((n, n), a.dtype)
@@ -244,7 +244,7 @@ def cofactor_matrix(a: Any) -> Any:
 
 
 def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    """In the bases of the singular vectors, in which a cofactor is a product of singular values: nothing is divided."""
+    """In the bases of the singular vectors, a cofactor is a product of singular values, so nothing is divided."""
     n = len(a)
     result = np.zeros((n, n), a.dtype)
     if n > 0:
@@ -270,7 +270,7 @@ cofactors = Ruled(cofactor_matrix, cofactor_matrix_adjoint, takes_complex=True)
 
 def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar: Any) -> Any:
     inverted = inverse(a).conj().T
-    if is_complex_type(a.dtype):  # the sign has an angle, whose derivative is the imaginary part of that of log(det)
+    if is_complex_type(a.dtype):  # the derivative of its angle is the imaginary part of that of log(det)
         return ((out_bar + 1j * (sign_bar.imag * sign.real - sign_bar.real * sign.imag)) * inverted,)
     return (out_bar * inverted,)
 
@@ -279,7 +279,7 @@ def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar:
 
 
 def lower_triangle(a: Any) -> Any:
-    """The adjoint of a symmetric matrix, as that of the lower triangle: NumPy reads no other part."""
+    """The adjoint of a symmetric matrix, on the lower triangle: NumPy reads only that."""
     n = len(a)
     result = np.zeros((n, n), a.dtype)
     for i in range(n):
@@ -314,7 +314,7 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
 
 
 def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
-    """Giles 2008, section 3.1, of vectors that keep their length; of equal values, the same is left out as above."""
+    """Giles 2008, section 3.1, for normalized vectors. Rotations among vectors of equal eigenvalues are ignored."""
     middle, angles = matrix_matrix(vectors.T, vectors_bar), matrix_matrix(vectors.T, vectors)
     n = len(values)
     for j in range(n):
@@ -347,7 +347,7 @@ def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: 
                 middle[i, j] = 0.0
         middle[i, i] = s_bar[i]
     a_bar = matrix_matrix(matrix_matrix(u, middle), vt)
-    if u.shape[0] > k:  # what leaves the space of the vectors
+    if u.shape[0] > k:  # the part outside the space of the vectors
         a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
     if vt.shape[1] > k:
         a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.T, vt)).T, s).T)
@@ -355,7 +355,7 @@ def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: 
 
 
 def divided(columns: Any, by: Any) -> Any:
-    """Each column divided by a number; where that is zero, so is the column."""
+    """Each column divided by a number. If that is zero, the column is zero."""
     rows, count = columns.shape
     result = np.zeros((rows, count), by.dtype)
     for j in range(count):
@@ -366,7 +366,7 @@ def divided(columns: Any, by: Any) -> Any:
 
 
 def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """The vectors beyond the values only follow the others: U2' = -U1 U1'^T U2, and the same on the right."""
+    """The vectors beyond the singular values only stay orthogonal: U2' = -U1 U1'^T U2, and the same on the right."""
     k = len(s)
     u1, v1 = u[:, :k], vt[:k]
     u1_bar = u_bar[:, :k] - matrix_matrix(u[:, k:], matrix_matrix(u_bar[:, k:].T, u1))
@@ -386,7 +386,7 @@ def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any
 
 
 def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
-    """Of a matrix with as many columns as R. The last row of a square R may be zero: nothing is divided by it."""
+    """For a matrix with as many columns as R. The last row of a square R may be zero, so nothing is divided by it."""
     k = len(r)
     upper = np.zeros((k, k), r.dtype)
     for i in range(k):
@@ -398,15 +398,15 @@ def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
         for j in range(i):
             below[i, j] = turned[i, j] - turned[j, i] + product[i, j] - product[j, i]
     a_bar = matrix_matrix(q, upper + over_transposed(below, r, True))
-    if len(q) > k:  # what leaves the space of the columns
+    if len(q) > k:  # the part outside the space of the columns
         a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r, False)
     return a_bar
 
 
 def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
-    """The matrix that gives y when it is multiplied with the transpose of an upper triangle.
+    """The X with X R^T = y, for an upper triangle R.
 
-    What solves for a y that is zero on its diagonal and above is zero there too.
+    Where y is zero on the diagonal and above, X is zero too.
     """
     rows, k = y.shape
     result = np.zeros((rows, k), y.dtype)
@@ -423,7 +423,7 @@ def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
 
 
 def pseudo_inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    """Golub and Pereyra 1973: as long as the rank stays."""
+    """Golub and Pereyra 1973. The rank is assumed to be constant."""
     straight = matrix_matrix(matrix_matrix(out.T, out_bar), out.T)
     left = matrix_matrix(out_bar.T, matrix_matrix(out, out.T))
     right = matrix_matrix(matrix_matrix(out.T, out), out_bar.T)
@@ -443,7 +443,7 @@ def least_squares_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 
 
 def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    """At the solution their derivative with respect to it is zero, so it is treated as a constant."""
+    """The derivative with respect to the solution is zero there, so the solution is treated as a constant."""
     x = least_squares(a, b)
     scaled = np.zeros(b.shape, a.dtype)
     if len(out) > 0:
@@ -458,14 +458,14 @@ _LEAST_SQUARES = "np.linalg.lstsq({0}, {1}, np.finfo({0}.dtype).eps * max({0}.sh
 matrix_matrix = row("matrix_matrix", "{0} @ {1}", "ij,jk->ik", matrix_matrix_adjoint, takes_complex=True)
 matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoint, takes_complex=True)
 vector_matrix = row("vector_matrix", "{1} @ {0}", "ij,i->j", vector_matrix_adjoint, takes_complex=True)
-"""Takes the matrix first, as all of them do."""
+"""Functions that take the matrix first."""
 vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint, takes_complex=True)
 INTO = {
     product.name: row(f"{product.name}_into", f"np.dot({of}, {{2}})", f"{taken},{given}->{given}", takes_complex=True)
     for product, of in ((matrix_matrix, "{0}, {1}"), (matrix_vector, "{0}, {1}"), (vector_matrix, "{1}, {0}"))
     for taken, given in (product.shapes.split("->"),)
 }
-"""Products that are written into an array, the last argument: passes/product_buffers.py."""
+"""Products that are written into their last argument, an array: passes/product_buffers.py."""
 solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint, takes_complex=True)
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint, takes_complex=True)
 solve_lower = substitution("solve_lower", "ii,ij->ij", solve_lower_adjoint)

@@ -139,7 +139,7 @@ def linspace(
 
 
 def stacked_lines(start: Any, step: Any, num: Any, stop: Any, dtype: Any) -> Any:
-    """Numbers from a start on, for arrays of starts and steps, along a new first axis; the last one may be given."""
+    """Arithmetic sequences for arrays of starts and steps, along a new first axis. The last element may be given."""
     step = np.asarray(step)
     result = np.empty((num, *step.shape), dtype)
     for k in range(num):
@@ -176,7 +176,7 @@ def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:  # noqa: A002 -- Nu
 
 
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements in a row, again and again, until the shape is full."""
+    """The elements in order, repeated until the shape is full."""
     a = np.ravel(np.atleast_1d(a))
     shape = as_tuple(new_shape)
     for n in shape:
@@ -205,7 +205,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803
 
 
 def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = True) -> Any:
-    """The coordinates of all points of a grid; with `xy` the first two axes change places."""
+    """The coordinates of all points of a grid. With `xy` the first two axes are exchanged."""
     vectors: Any = ()
     shape: Any = ()
     for x in xi:
@@ -253,7 +253,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
 
 
 def arrays_of(items: Any) -> Any:
-    """The arrays of a list or of the rows of an array, one by one."""
+    """The arrays of a list, or the rows of an array, one by one."""
     found: Any = ()
     for x in items:
         found = (*found, array_like(x))
@@ -261,7 +261,7 @@ def arrays_of(items: Any) -> Any:
 
 
 def joined_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
-    """The arrays of a list of any length one behind the other."""
+    """The concatenation of the arrays of a list of any length."""
     if len(arrays) == 0:
         raise ValueError("need at least one array to concatenate")
     if axis is None:
@@ -325,7 +325,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
 
 
 def joined(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
-    """The arrays one behind the other along an axis."""
+    """The concatenation of the arrays along an axis."""
     first = arrays[0]
     length = 0
     for a in arrays:
@@ -406,7 +406,7 @@ def column_stack(tup: Any) -> Any:
 
 
 def block(arrays: Any) -> Any:
-    """Rows of blocks; the innermost lists are joined along the last axis."""
+    """The array of nested lists of blocks. The innermost lists are joined along the last axis."""
     return joined_blocks(arrays, depth(arrays), max(depth(arrays), largest_rank(arrays)))
 
 
@@ -423,7 +423,7 @@ def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
 
 
 def depth(arrays: Any) -> Any:
-    """How deep lists are nested."""
+    """The depth of nested lists."""
     if isinstance(arrays, tuple | list):
         return 1 + depth(arrays[0])
     return 0
@@ -439,7 +439,7 @@ def largest_rank(arrays: Any) -> Any:
 
 
 def rows_joined(*items: Any) -> Any:
-    """`np.r_`: numbers and arrays one behind the other along the first axis."""
+    """`np.r_`: concatenation of numbers and arrays along the first axis."""
     arrays: Any = ()
     for a in items:
         arrays = (*arrays, atleast_1d(a))
@@ -447,7 +447,7 @@ def rows_joined(*items: Any) -> Any:
 
 
 def columns_joined(*items: Any) -> Any:
-    """`np.c_`: vectors are columns; what has more axes is joined along the last one."""
+    """`np.c_`: vectors become columns. Arrays of more axes are joined along the last one."""
     arrays: Any = ()
     for a in items:
         a = atleast_1d(a)
@@ -491,7 +491,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def inserted_at(a: Any, positions: Any, values: Any, axis: Any) -> Any:
-    """The array with a value before each of several positions, or all values before the only one."""
+    """The array with one value before each of several positions, or with all values before a single one."""
     if positions.dtype == np.bool_:
         positions = np.nonzero(positions)[0]
     positions = np.repeat(positions, values.shape[axis] if len(positions) == 1 else 1)
@@ -596,7 +596,7 @@ def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
 
 
 def padded_along(a: Any, axis: Any, widths: Any, first: Any, last: Any) -> Any:
-    """The array with something before and after it along one axis."""
+    """The array with additional elements before and after it along one axis."""
     before, after = widths
     n = a.shape[axis]
     result = np.empty(replaced(a.shape, axis, before + n + after), a.dtype)
@@ -607,7 +607,7 @@ def padded_along(a: Any, axis: Any, widths: Any, first: Any, last: Any) -> Any:
 
 
 def padded_by_ramps(a: Any, widths: Any, ends: Any) -> Any:
-    """Straight lines from the edges to other values, axis by axis."""
+    """Linear ramps from the edges to the end values, axis by axis."""
     for axis, (width, (start, stop)) in enumerate(zip(widths, ends, strict=True)):
         before, after = width
         column = (-1,) + (1,) * (a.ndim - 1 - axis)
@@ -620,7 +620,7 @@ def padded_by_ramps(a: Any, widths: Any, ends: Any) -> Any:
 
 
 def padded_by_statistics(a: Any, widths: Any, lengths: Any, mode: Any) -> Any:
-    """Something that is computed of the elements at each edge, or of all, axis by axis."""
+    """Statistics of the elements at each edge, or of all elements, axis by axis."""
     if not is_float_type(a.dtype):
         unsupported("this mode of `pad` for integers")
     for axis, (width, (first, last)) in enumerate(zip(widths, lengths, strict=True)):
@@ -642,7 +642,7 @@ def statistic(a: Any, axis: Any, mode: Any) -> Any:
 
 
 def continued(k: Any, n: Any, mode: Any) -> Any:
-    """The position within an axis of length n that a position outside refers to."""
+    """The position within an axis of length n that an outside position refers to."""
     if mode == "edge":
         return min(max(k, 0), n - 1)
     if mode == "wrap":
@@ -730,7 +730,7 @@ def broadcast_arrays(*args: Any) -> Any:
 
 
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
-    """For each place of a window its elements, along new axes at the end."""
+    """The elements of each position of a window, along new axes at the end."""
     x = np.asarray(x)
     lengths = as_tuple(window_shape)
     axes = tuple(range(x.ndim)) if axis is None else tuple([axis_of(k, x.ndim) for k in as_tuple(axis)])

@@ -1,4 +1,4 @@
-"""Calls out of generated code: functions of Python that it calls by a name, also where it is compiled."""
+"""Calls of Python functions from generated code, also from compiled code. They are found by name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Kind = tuple[str, int]
 
 
 class CallOut:
-    """A function of Python that takes numbers and arrays, and returns those of known kinds.
+    """A function of Python with numbers and arrays as arguments and results, of known types.
 
-    It gets copies of the arrays, because generated code uses their memory again, and what it returns is copied. So it
-    may keep what it is given, and return what it has kept.
+    It gets copies of the arrays, because generated code reuses their memory, and its results are copied. So it may keep
+    its arguments, and may return the same memory again.
     """
 
     def __init__(
@@ -33,17 +33,17 @@ class CallOut:
         self.number = next(_COUNTER)
         self.__name__ = name
         self.importable, self.meaning = importable, meaning
-        """What a module has under the name, and what a text without that module says about it."""
+        """The attribute of a module to call, and a description for texts that cannot import the module."""
         self.derivative = derivative
-        """What is said of its derivative."""
+        """The description of its derivative in messages."""
         self.is_seen = False
-        """Whether others see that it was called: then it is called also where nobody needs what it returns."""
+        """Whether its call is observable. Then it is called even if its result is unused."""
         self.__module__ = str(getattr(importable, "__module__", ""))
         self.__qualname__ = str(getattr(importable, "__qualname__", name))
 
     @classmethod
     def own(cls, function: Callable[..., Any], results: tuple[Kind, ...], name: str, module: str) -> CallOut:
-        """One of the library, which every process finds under its name in a module."""
+        """A function of the library, which every process can import by its name."""
         found = cls(function, results, name, derivative="")
         found.importable, found.__module__ = found, module
         return found
@@ -75,7 +75,7 @@ class CallOut:
         return np.ascontiguousarray(array, dtype)
 
     def __reduce__(self) -> Any:
-        """Compiled code finds it by its name, or in this process only: another one has no functions of users."""
+        """Compiled code finds it by its name. Functions of users exist only in this process."""
         if self.is_own:
             return self.__qualname__
         _CALLED[self.number] = self
@@ -83,7 +83,7 @@ class CallOut:
 
 
 def given(x: Any) -> Any:
-    """An argument as a function of users takes it."""
+    """An argument in the form that functions of users expect."""
     if isinstance(x, tuple):
         return tuple(map(given, x))
     if isinstance(x, np.ndarray):
@@ -93,7 +93,7 @@ def given(x: Any) -> Any:
 
 @functools.cache
 def not_again(call: CallOut) -> CallOut:
-    """A call that nobody needs: the shapes of results do not depend on what it returns."""
+    """Replaces a call whose result must be unused, because a second call would draw other numbers. It raises."""
 
     def refuse(*args: Any) -> Any:
         raise ValueError("the shape of the result depends on random numbers, so its Jacobian would draw them twice")
@@ -103,7 +103,7 @@ def not_again(call: CallOut) -> CallOut:
 
 _COUNTER = itertools.count()
 _CALLED: dict[int, CallOut] = {}
-"""Those that compiled code calls: it is never freed."""
+"""The functions that compiled code calls. They are never freed."""
 
 
 def _numbered(number: int) -> CallOut:

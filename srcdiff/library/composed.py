@@ -29,7 +29,7 @@ def hvp(grad: Any, jvp: Any, f: Any, wrt: Any = 0, *, backend: Any = None) -> An
 
 
 def product_of(grad: Any, jvp: Any, f: Any, wrt: Any, *args: Any) -> Any:
-    """The Hessian times the last argument."""
+    """The product of the Hessian and the last argument."""
     given, vector = args[:-1], args[-1]
     return jvp(grad(f, wrt), given, placed(len(given), positions_of(f, wrt), vector))[1]
 
@@ -48,7 +48,7 @@ def value_of(jvp: Any, f: Any, args: Any) -> Any:
 
 
 def vjp(grad: Any, jvp: Any, f: Any, *args: Any, wrt: Any = None, backend: Any = None) -> Any:
-    """The adjoints of the arguments, as they are now, are the gradient of the results times their adjoints."""
+    """The result, and the pullback: the gradient of the sum of the results times their adjoints."""
 
     positions = float_positions(args) if wrt is None else as_tuple(positions_of(f, wrt))
     args = copied(args)
@@ -66,7 +66,7 @@ def vjp(grad: Any, jvp: Any, f: Any, *args: Any, wrt: Any = None, backend: Any =
 
 
 def paired(x: Any, bar: Any) -> Any:
-    """The sum of the products of all numbers of two things that are made alike."""
+    """The inner product of two structures of the same form."""
     if isinstance(x, tuple):
         total = 0.0
         for part, part_bar in zip(x, bar, strict=True):

@@ -1,9 +1,9 @@
 """The distributions of `scipy.stats`: densities, distribution functions and quantiles, with `loc` and `scale`.
 
-A family has the functions of the standard distribution, of which all others follow. Outside of the support, densities
-are zero and distribution functions are zero or one, and so are their derivatives. A function that is only right inside
-gets a number from there instead, so that no infinite derivative is multiplied by zero. The numbers 0.9189... and
-1.1447... are log(sqrt(2 pi)) and log(pi).
+A family consists of the functions of the standard distribution; all others follow from these. Outside of the support,
+densities are zero and distribution functions are zero or one, and so are their derivatives. A function that is only
+valid inside the support is evaluated at a number inside it, so that no infinite derivative is multiplied by zero. The
+numbers 0.9189... and 1.1447... are log(sqrt(2 pi)) and log(pi).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def probability(fraction: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any
 
 
 def logarithm(fraction: Any, complement: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    """The logarithm of a number close to one is that of one minus a small number."""
+    """The logarithm. For numbers close to one it is computed from one minus the number."""
     found, rest = probability(fraction, x, shapes, loc, scale), probability(complement, x, shapes, loc, scale)
     return np.where(found < 0.5, np.log(np.where(found < 0.5, found, 0.5)), np.log1p(-np.where(found < 0.5, 0.5, rest)))
 
@@ -69,7 +69,7 @@ def mass(log_mass: Any, k: Any, shapes: Any, loc: Any) -> Any:
 
 
 def logarithmic_mass(log_mass: Any, k: Any, shapes: Any, loc: Any) -> Any:
-    """With respect to k there is no derivative: it is a whole number."""
+    """There is no derivative with respect to k, because it is an integer."""
     return log_mass(counted_from(k, loc), *shapes)
 
 
@@ -435,7 +435,7 @@ def bernoulli_sf(k: Any, p: Any) -> Any:
 
 
 def multivariate_normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
-    """By the Cholesky factor of the covariance, of which the lower triangle is read."""
+    """By the Cholesky factor of the covariance. Only the lower triangle is read."""
     if allow_singular:
         unsupported("`allow_singular`")
     x = np.asarray(x) if is_array(x) else np.expand_dims(x + 0.0, 0)
@@ -474,7 +474,7 @@ class Method:
     program: Callable[..., Any]
     standard: tuple[Callable[..., Any], ...]
     parameters: tuple[str, ...]
-    """After the first: shapes, `loc`, and `scale` if it has one. Those without a default are the shapes."""
+    """The parameters after the first: shapes, `loc`, and `scale` if it has one. Only shapes have no default."""
     shapes: int
 
     @property
@@ -483,9 +483,9 @@ class Method:
 
 
 METHODS: dict[str, dict[str, Method]] = {}
-"""By the name in `scipy.stats`, and the name of the method."""
+"""The methods, by the name in `scipy.stats` and the name of the method."""
 PARAMETERS: dict[str, tuple[str, ...]] = {"multivariate_normal": ("mean", "cov", "allow_singular")}
-"""By the name in `scipy.stats`: what a distribution is made of."""
+"""The families, by the name in `scipy.stats`."""
 
 
 def _continuous(name: str, shapes: str, **standard: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Functions that generated code calls as they are, with a derivative of the user's or one by differences."""
+"""Functions that generated code calls without reading them. Their derivatives are the user's, or finite differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from srcdiff.library.call_outs import CallOut, Kind
 from srcdiff.library.call_outs import given as copied
 
 Path = tuple[int, ...]
-"""Where a number or an array is among the arguments: the position, and those in tuples."""
+"""The position of a number or an array in the arguments: its index, and its indices within tuples."""
 NO_SECOND = "no second derivative"
 DIFFERENCES = ("central", "complex")
 _CENTRAL_STEP = float(np.finfo(float).eps ** (1 / 3))
@@ -20,7 +20,7 @@ _IMAGINARY_STEP = 1e-100
 
 
 class External:
-    """A function of Python that is called out of generated code; see `srcdiff.external`."""
+    """A function of Python that generated code calls; see `srcdiff.external`."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class External:
         self.vjp, self.jvp, self.differences, self.step = vjp, jvp, differences, step
         self._calls: dict[Any, CallOut] = {}
         functools.update_wrapper(self, function, updated=())
-        del self.__dict__["__wrapped__"]  # it is never read
+        del self.__dict__["__wrapped__"]  # its attribute would hide the source
         self.__name__ = name_of(function)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -48,12 +48,12 @@ class External:
 
     @property
     def reads_results(self) -> bool:
-        """Whether the derivative is told the results."""
+        """Whether the derivative gets the results."""
         return self.vjp is not None or self.jvp is not None
 
     @property
     def derivative(self) -> str:
-        """What is said of the derivative."""
+        """A description of the derivative."""
         if self.reads_results:
             return " and ".join(f"`{name}`" for name in ("vjp", "jvp") if getattr(self, name) is not None)
         return "no derivative" if self.differences is None else f"{self.differences} differences"
@@ -62,7 +62,7 @@ class External:
         return self._call(self.function, results, "", ())
 
     def adjoint_call(self, results: tuple[Kind, ...], floats: tuple[Path, ...], outs: int) -> CallOut:
-        """Takes the arguments, the results if it reads them, and their adjoints; returns those of these floats."""
+        """Takes the arguments, the results if it reads them, and their adjoints. Returns those of these floats."""
         if self.vjp is None:
             return self._call(self._adjoint_by_directions(floats, outs), results, "vjp", floats)
         return self._call(self._adjoint_as_declared(floats), results, "vjp", floats)
@@ -96,7 +96,7 @@ class External:
         return adjoint
 
     def _of_floats(self, found: Any, args: Sequence[Any], floats: tuple[Path, ...]) -> Any:
-        """The adjoints of these arguments; None is zero."""
+        """The adjoints of these arguments. None means zero."""
         count = 1 + max(path[0] for path in floats)
         found = found if isinstance(found, tuple) else (found,)
         if len(found) < count:
@@ -121,7 +121,7 @@ class External:
         return tangent
 
     def _tangent_by_adjoints(self, floats: tuple[Path, ...], outs: int) -> Callable[..., Any]:
-        """One call of `vjp` for each number of the results."""
+        """Calls `vjp` once for each number in the results."""
 
         def tangent(*given: Any) -> Any:
             assert self.vjp is not None
@@ -137,7 +137,7 @@ class External:
     # -- the derivative by directions ----------------------------------------------------------------------------------
 
     def _adjoint_by_directions(self, floats: tuple[Path, ...], outs: int) -> Callable[..., Any]:
-        """One tangent for each number of the arguments: of the user's `jvp`, or by differences."""
+        """One tangent for each number in the arguments, from the user's `jvp` or from differences."""
 
         def adjoint(*given: Any) -> Any:
             args, results, seeds = _apart(given, outs if self.reads_results else 0, outs)
@@ -154,7 +154,7 @@ class External:
         return adjoint
 
     def _checked(self, found: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
-        """The tangents of the results, with their shapes: the function itself may not have been called."""
+        """The tangents of the results, with the shapes of the results. The function itself may not have been called."""
         if len(found) != len(results):
             raise ValueError(f"`{self.__name__}` returned {len(found)} values, not {len(results)}")
         for x, result in _zipped(found, results):
@@ -190,7 +190,7 @@ class External:
         return (above - below) / (2.0 * step)
 
     def _moved(self, args: Sequence[Any], floats: tuple[Path, ...], dots: Sequence[Any], step: complex) -> Any:
-        """The results for arguments beside these; they are copied, because the function may return its own memory."""
+        """The results for perturbed arguments. They are copied, because the function may return its own memory."""
         moved = tuple(map(copied, args))
         for path, dot in _zipped(floats, dots):
             moved = _put(moved, path, _at(args, path) + step * (dot if np.ndim(dot) else float(dot)))
@@ -204,7 +204,7 @@ class External:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of a function, as generated code can write it."""
+    """The name of a function in generated code."""
     name = str(getattr(function, "__name__", type(function).__name__))
     return name if name.isidentifier() else "function"
 
@@ -222,7 +222,7 @@ def _product(first: Sequence[Any], second: Sequence[Any]) -> float:
 
 
 def _apart(given: Sequence[Any], outs: int, last: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The arguments, the results, and what comes last."""
+    """The arguments, the results, and the last group."""
     first = len(given) - outs - last
     return tuple(given[:first]), tuple(given[first : first + outs]), tuple(given[first + outs :])
 
@@ -242,7 +242,7 @@ def _put(items: tuple[Any, ...], path: Path, value: Any) -> tuple[Any, ...]:
 
 
 def _dots_of(args: Sequence[Any], known: Mapping[Path, Any], path: Path = ()) -> tuple[Any, ...]:
-    """One tangent for each argument: zero where none is known, and None for what is no number."""
+    """One tangent for each argument: zero if none is given, and None for arguments that are not numbers."""
     found: list[Any] = []
     for k, x in enumerate(args):
         at = (*path, k)
@@ -256,7 +256,7 @@ def _dots_of(args: Sequence[Any], known: Mapping[Path, Any], path: Path = ()) ->
 
 
 def _directions(items: Sequence[Any]) -> Iterator[tuple[int, tuple[int, ...], list[Any]]]:
-    """For each number in the items: where it is, and items that are one there and zero elsewhere."""
+    """For each number in the items: its position, and items that are one there and zero elsewhere."""
     for k, item in enumerate(items):
         for place in np.ndindex(np.shape(item)):
             units = [np.zeros(np.shape(x)) for x in items]

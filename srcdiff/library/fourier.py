@@ -1,7 +1,7 @@
 """Fourier transforms: `np.fft`, and the same functions of `scipy.fft`.
 
-All are written with two transforms of complex rows, without a factor, each of which is the adjoint of the other. Real
-transforms take half of a complex one.
+All transforms are written with two unnormalized transforms of complex rows, each the adjoint of the other. A real
+transform uses half of a complex one.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ backward_rows = row("ifft_of_rows", _BACKWARD, "ij->ij", backward_rows_adjoint, 
 
 
 def as_complex(a: Any) -> Any:
-    """The array, computed, in complex numbers."""
+    """The computed array, as complex numbers."""
     a = np.asarray(a)
     return a if is_complex_type(a.dtype) else np.asarray(a.astype(complex_type(a.dtype)))
 
 
 def sized(a: Any, n: Any) -> Any:
-    """The array with so many elements along the last axis: without the others, or with zeros behind them."""
+    """The array cut to so many elements along the last axis, or padded with zeros."""
     if n < 1:
         raise ValueError("Invalid number of FFT data points (0 or less) specified.")
     count = a.shape[a.ndim - 1]
@@ -78,7 +78,7 @@ def with_axis_back(a: Any, axis: Any) -> Any:
 
 
 def transformed(a: Any, is_forward: Any) -> Any:
-    """The transform of complex numbers along the last axis, without a factor."""
+    """The unnormalized transform of complex numbers along the last axis."""
     if a.shape[a.ndim - 1] < 1:
         raise ValueError("Invalid number of FFT data points (0) specified.")
     if a.ndim == 1:
@@ -94,7 +94,7 @@ def transformed(a: Any, is_forward: Any) -> Any:
 
 
 def scaled(a: Any, n: Any, norm: Any, is_forward: Any) -> Any:
-    """The transform times its factor."""
+    """The normalized transform."""
     kind = factor_of(norm, is_forward)
     if kind == "n":
         return np.asarray(a * (1.0 / n))
@@ -122,7 +122,7 @@ def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 
 
 def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """The first half: the second is its conjugate."""
+    """The first half of the spectrum. The second half is its conjugate."""
     a = np.asarray(a)
     if is_complex_type(a.dtype):
         raise TypeError("a real transform takes real numbers")
@@ -133,7 +133,7 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 
 
 def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """Of a spectrum whose second half is the conjugate of the first; what must be real there is taken as real."""
+    """The inverse of `rfft`: the second half of the spectrum is the conjugate of the first."""
     a = as_complex(a)
     axis = axis_of(axis, a.ndim)
     half = with_axis_last(a, axis)

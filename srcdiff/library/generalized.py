@@ -1,4 +1,4 @@
-"""Generalized ufuncs: a function that writes into its last arguments, called for each part of arrays."""
+"""Generalized ufuncs: a kernel that writes into its last arguments is called for each part of arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from srcdiff.library.language import common_shape, each, is_array, stretched
 
 
 def generalized(kernel: Any, ranks: Any, boxed: Any, sizes: Any, kinds: Any, *args: Any) -> Any:
-    """Call `kernel` for each place of the axes that are no core axes, which are stretched to one shape.
+    """Call `kernel` for each position along the loop axes, after broadcasting them.
 
-    Of the inputs and the results, `ranks` are the numbers of core axes; those that are `boxed` have none, and are
-    passed as arrays of one element. `sizes` says which input has each core axis of a result, and where from the end.
+    `ranks` are the numbers of core axes of the inputs and the results. Scalars that are `boxed` are passed as arrays of
+    one element. `sizes` gives for each core axis of a result the input that has it, and the position of the axis from
+    the end.
     """
     count = len(ranks) - len(sizes)
     inputs = tuple([boxed_as(args[k], boxed[k]) for k in range(count)])

@@ -15,7 +15,7 @@ from srcdiff.signature.standing_classes import stands_for
 
 @dataclass(frozen=True)
 class GridInterpolant:
-    """Stands for `RegularGridInterpolator`, whose attributes these are."""
+    """A `RegularGridInterpolator`, with its attributes."""
 
     _values: Any
     _grid: Any

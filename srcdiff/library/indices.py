@@ -65,7 +65,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 
 
 def numbers_or_array(x: Any) -> Any:
-    """A number as it is, a list as an array."""
+    """A number unchanged, a list as an array."""
     x = array_like(x)
     if x.ndim == 0:
         return x[()]
@@ -116,7 +116,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any) -> Any:
-    """Each function gets the elements where its condition holds, all at once; one more is for where none does."""
+    """Each function gets all elements for which its condition holds. One more function gets the remaining elements."""
     x = np.asarray(x)
     if not isinstance(condlist, tuple | list):
         condlist = (condlist,)
@@ -177,7 +177,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 
 def insertion_place(a: Any, x: Any, side: Any) -> Any:
-    """Before which element of a sorted vector another one belongs."""
+    """The index at which an element keeps a sorted vector sorted."""
     low, high = 0, len(a)
     may_be_nan = has_nan(result_type(a, x))
     while low < high:
@@ -190,7 +190,7 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 
 
 def comes_before(element: Any, x: Any, side: Any, may_be_nan: Any) -> Any:
-    """Whether an element belongs before another number; NaN comes last."""
+    """Whether an element sorts before a number. NaN comes last."""
     if not may_be_nan:
         return element < x if side == "left" else element <= x
     if side == "left":
@@ -259,7 +259,7 @@ def diag_indices_from(arr: Any) -> Any:
 
 
 def others(k: Any, rank: Any) -> Any:
-    """All axes but one."""
+    """All axes except one."""
     return tuple([axis for axis in range(rank) if axis != k])
 
 
@@ -283,7 +283,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """Values go to positions in the flattened array; they begin again where there are too few."""
+    """Write the values to positions in the flattened array. If there are too few values, they are repeated."""
     positions, values = np.ravel(np.atleast_1d(ind)), np.copy(np.ravel(np.atleast_1d(v)))
     n = count(a.shape)
     if mode == "wrap":
@@ -297,7 +297,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 
 def place_in(shape: Any, position: Any) -> Any:
-    """Where the element is that is at a position of the flattened array."""
+    """The multi-index of a position in the flattened array."""
     place: Any = ()
     for n in backwards(shape):
         place = (position % n, *place)
@@ -314,7 +314,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Where the mask holds, one value after the other; they begin again where there are too few."""
+    """Write the values in order where the mask is true. If there are too few values, they are repeated."""
     require_apart(arr, vals)
     if np.ndim(vals) > 0 and not isinstance(vals, tuple | list):
         require_cast(vals.dtype, arr.dtype, "safe")
@@ -330,7 +330,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Where the mask holds, the value that is there when they are repeated to the size of the array."""
+    """Where the mask is true, write the values after repeating them to the size of the array."""
     if np.ndim(values) > 0 and not isinstance(values, tuple | list):
         require_cast(values.dtype, a.dtype, "safe")
     values = np.copy(np.ravel(np.atleast_1d(values)))

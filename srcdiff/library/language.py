@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ComplexArray:
-    """An array of complex numbers whose imaginary parts are zero: programs may read its real part, and nothing else."""
+    """Complex numbers with imaginary part zero. Programs may read only the real part."""
 
     real: Any
 
@@ -22,17 +22,17 @@ class ComplexArray:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A primitive that has no name in NumPy: a function of numbers, applied to each element of arrays."""
+    """A primitive without a name in NumPy: a function of numbers, applied to each element of arrays."""
 
     __srcdiff_primitive__: str
 
     def __call__(self, *args: Any) -> Any:
-        """Something of the type that it returns: that of floats that hold its arguments."""
+        """A number of the result's type, which is the float type that holds the arguments."""
         return functools.reduce(np.add, args) * np.float32(1)
 
 
 def each(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All places of an array of this shape, in order."""
+    """All indices of an array of this shape, in order."""
     return iter(np.ndindex(*shape))
 
 
@@ -42,7 +42,7 @@ def zero(dtype: Any) -> Any:
 
 
 def known(x: Any) -> bool:
-    """Whether something is a constant when the function is compiled."""
+    """Whether the value is known at compile time."""
     return True
 
 
@@ -57,7 +57,7 @@ def is_function(x: Any) -> bool:
 
 
 def first_result(function: Callable[..., Any], *args: Any) -> Any:
-    """The result of a function whose type NumPy uses for all results."""
+    """`function(*args)` for the first elements. NumPy uses the type of this result for all results."""
     return function(*args)
 
 
@@ -67,7 +67,7 @@ def array_like(x: Any) -> Any:
 
 
 def counted(x: Any) -> bool:
-    """Whether it is known how many elements a list has when the function is compiled."""
+    """Whether the length of a list is known at compile time."""
     return isinstance(x, tuple | list)
 
 
@@ -77,7 +77,7 @@ def part(a: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
 
 
 def at_axis(a: Any, axis: int, position: Any) -> Any:
-    """The elements at a position, or at several, along one axis."""
+    """The elements at one or several positions along one axis."""
     return a[(slice(None),) * axis + (position,)]
 
 
@@ -88,24 +88,24 @@ def agree(n: int, m: int, message: str) -> None:
 
 
 def checked(shape: Any, dtype: Any) -> Any:
-    """The shape; raise `ValueError` if no array has it: the lengths are the user's."""
+    """The shape. Raises `ValueError` for lengths that no array can have."""
     return np.empty(shape, dtype).shape
 
 
 def at_least_zero(n: int) -> int:
-    """The integer, and zero for one below."""
+    """The integer, or zero if it is negative."""
     return max(n, 0)
 
 
 def check_positions(positions: Any, size: int) -> None:
-    """Raise `IndexError` if one of the positions is outside of an axis of this size."""
+    """Raise `IndexError` if a position is outside of an axis of this size."""
     for position in np.ravel(positions):
         if not -size <= position < size:
             raise IndexError(f"index {position} is out of bounds for axis with size {size}")
 
 
 def require_apart(a: Any, values: Any) -> None:
-    """Refuse values that may be in the memory of the array: NumPy reads them while it writes."""
+    """Refuse values that may share memory with the array, because NumPy reads them while it writes."""
 
 
 def axes_of_length_one(a: Any) -> tuple[int, ...]:
@@ -114,12 +114,12 @@ def axes_of_length_one(a: Any) -> tuple[int, ...]:
 
 
 def result_type(*operands: Any) -> Any:
-    """The type of what holds all of these."""
+    """The common type of all of these."""
     return np.result_type(*operands)
 
 
 def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]) -> Any:
-    """The array whose elements are a function of their places."""
+    """An array from a function of the index."""
     result = np.empty(shape, dtype)
     for place in np.ndindex(*shape):
         result[place] = function(*place)
@@ -127,7 +127,7 @@ def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]
 
 
 def view_from_places(a: Any, shape: tuple[int, ...], function: Callable[..., Any]) -> Any:
-    """The view of an array whose elements are a function of their places."""
+    """A view of an array, from a function of the index."""
     return from_places(shape, a.dtype, function)
 
 
@@ -137,22 +137,22 @@ def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
 
 
 def positions_of(function: Any, wrt: Any) -> Any:
-    """Which arguments of a function are named, by position."""
-    raise NotImplementedError  # it is known where derivatives are read
+    """The positions of the named arguments of a function."""
+    raise NotImplementedError  # the front end evaluates it
 
 
 def float_positions(items: tuple[Any, ...]) -> tuple[int, ...]:
-    """Which items hold floats."""
-    raise NotImplementedError  # it is known where derivatives are read
+    """The positions of the items that hold floats."""
+    raise NotImplementedError  # the front end evaluates it
 
 
 def copied(x: Any) -> Any:
     """A deep copy of the arrays and lists."""
-    raise NotImplementedError  # it is known where derivatives are read
+    raise NotImplementedError  # the front end evaluates it
 
 
 def structural(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that only moves things about in tuples: it runs while the program is read."""
+    """Mark a function that only rearranges tuples. It runs at compile time."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
@@ -186,40 +186,40 @@ def in_order(axis: Any, rank: int) -> bool:
 
 @structural
 def without(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
-    """The items of a shape or a place, but for these axes."""
+    """The items of a shape or an index, without those at these axes."""
     return tuple(x for k, x in enumerate(items) if k not in axes)
 
 
 @structural
 def only(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
-    """The items of a shape or a place at these axes."""
+    """The items of a shape or an index at these axes."""
     return tuple(items[k] for k in axes)
 
 
 @structural
 def interleaved(axes: tuple[int, ...], inner: tuple[Any, ...], outer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The place that has `inner` at the axes and `outer` at the others."""
+    """The index with `inner` at the axes and `outer` at the others."""
     first, second = iter(inner), iter(outer)
     return tuple(next(first) if k in axes else next(second) for k in range(len(inner) + len(outer)))
 
 
 @structural
 def replaced(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...]:
-    """The items with another one at a position."""
+    """The items with the one at a position replaced."""
     position %= len(items)
     return (*items[:position], item, *items[position + 1 :])
 
 
 @structural
 def inserted(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...]:
-    """The items with one more before a position; -1 means the end."""
+    """The items with a new one before a position; -1 means the end."""
     position = position % (len(items) + 1)
     return (*items[:position], item, *items[position:])
 
 
 @structural
 def placed(count: int, positions: Any, items: Any) -> tuple[Any, ...]:
-    """So many items: one at a position, or some at several, and None elsewhere."""
+    """A tuple of this length with one item at a position, or several at several positions, and None elsewhere."""
     found: list[Any] = [None] * count
     for position, item in zip(positions, items, strict=True) if isinstance(positions, tuple) else [(positions, items)]:
         found[position] = item
@@ -228,7 +228,7 @@ def placed(count: int, positions: Any, items: Any) -> tuple[Any, ...]:
 
 @structural
 def exchanged(items: tuple[Any, ...], positions: tuple[int, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The items with others at some positions."""
+    """The items with those at some positions replaced."""
     found = dict(zip(positions, others, strict=True))
     return tuple(found.get(k, item) for k, item in enumerate(items))
 
@@ -245,12 +245,12 @@ def last_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 
 
 def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes are stretched to together."""
+    """The shape to which arrays of these shapes are broadcast."""
     return np.broadcast_shapes(*shapes)
 
 
 def stretched(place: tuple[int, ...], whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The place in an array of this shape, which is stretched to the whole one, for a place in the whole."""
+    """The index in an array of this shape, from an index in the shape to which it is broadcast."""
     last = place[len(whole) - len(shape) :]
     return tuple(0 if size == 1 else i for i, size in zip(last, shape, strict=True))
 
@@ -263,14 +263,14 @@ def common_type(a: Any, b: Any) -> Any:
 
 @structural
 def require_cast(source: Any, target: Any, casting: str) -> None:
-    """Raise where NumPy would need an explicit conversion."""
+    """Raise if NumPy would need an explicit conversion."""
     if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
         raise TypeError(f"an array of dtype {target} cannot hold a result of dtype {source}: convert it with `.astype`")
 
 
 @structural
 def float_type(dtype: Any) -> Any:
-    """The type in which linear algebra computes with numbers of this one."""
+    """The type that linear algebra uses for numbers of this type."""
     return np.dtype(dtype if np.dtype(dtype).kind in "fc" else np.float64)
 
 
@@ -282,19 +282,19 @@ def is_float_type(dtype: Any) -> bool:
 
 @structural
 def real_type(dtype: Any) -> Any:
-    """The type of the absolute values of numbers of this one."""
+    """The type of the absolute value."""
     return np.abs(np.dtype(dtype).type(0)).dtype
 
 
 @structural
 def complex_type(dtype: Any) -> Any:
-    """The type of complex numbers that hold numbers of this one."""
+    """The complex type for numbers of this type."""
     return np.result_type(dtype, np.complex64)
 
 
 @structural
 def factor_of(norm: Any, is_forward: Any) -> str:
-    """What a Fourier transform is divided by: nothing, the number of its elements, or its root."""
+    """The divisor of a Fourier transform: None, the number of elements, or its square root."""
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     if norm == "ortho":
@@ -318,7 +318,7 @@ def inverse_type(kind: Any) -> int:
 
 @structural
 def known_axes(lengths: Any, axes: Any, rank: int) -> tuple[int, ...]:
-    """The axes of a Fourier transform; without a word, the last ones that lengths are given for, or all."""
+    """The axes of a Fourier transform. By default, one for each given length, counted from the end, or all."""
     if axes is None:
         axes = tuple(range(rank)) if lengths is None else tuple(range(rank - len(lengths), rank))
     return tuple(a % rank for a in (axes if isinstance(axes, tuple) else (axes,)))
@@ -326,7 +326,7 @@ def known_axes(lengths: Any, axes: Any, rank: int) -> tuple[int, ...]:
 
 @structural
 def interleaved_lengths(lengths: Any, count: int) -> tuple[Any, ...]:
-    """A length for each axis, None where it stays."""
+    """A length for each axis, None for axes that keep their length."""
     return (None,) * count if lengths is None else tuple(lengths)
 
 
@@ -337,13 +337,13 @@ def is_complex_type(dtype: Any) -> bool:
 
 @structural
 def first_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-    """All items but for the last so many, if the count is negative, or the first so many."""
+    """The first `count` items; with a negative count, all but the last ones."""
     return items[:count]
 
 
 @structural
 def upto(count: Any) -> tuple[int, ...]:
-    """The numbers below `count`, one by one."""
+    """The indices below `count`."""
     if not isinstance(count, int):
         raise ValueError("the number of elements must be known at compile time")
     return tuple(range(count))
@@ -366,14 +366,14 @@ def axis_of(axis: int, rank: int) -> int:
 
 @structural
 def axes_moved_last(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The order of the axes with these ones at the end."""
+    """The order of axes that moves these to the end."""
     last = tuple(a % rank for a in axes)
     return (*(k for k in range(rank) if k not in last), *last)
 
 
 @structural
 def axis_moved_back(rank: int, axis: int) -> tuple[int, ...]:
-    """The order of the axes with the last one at another place."""
+    """The order of axes that moves the last one to a position."""
     order = list(range(rank - 1))
     order.insert(axis % rank, rank - 1)
     return tuple(order)
@@ -381,7 +381,7 @@ def axis_moved_back(rank: int, axis: int) -> tuple[int, ...]:
 
 @structural
 def swapped(rank: int, first: int, second: int) -> tuple[int, ...]:
-    """The order of the axes with two of them exchanged."""
+    """The order of axes that exchanges two of them."""
     order = list(range(rank))
     order[first], order[second] = order[second], order[first]
     return tuple(order)
@@ -399,7 +399,7 @@ def every_second(count: int, start: int) -> tuple[int, ...]:
 
 @structural
 def moved(rank: int, source: Any, destination: Any) -> tuple[int, ...]:
-    """The order of the axes after some are moved elsewhere."""
+    """The order of axes that moves some of them to new positions."""
     sources = [s % rank for s in (source if isinstance(source, tuple) else (source,))]
     destinations = [d % rank for d in (destination if isinstance(destination, tuple) else (destination,))]
     if len(sources) != len(destinations):
@@ -440,30 +440,30 @@ def unsupported(what: str) -> None:
 
 @structural
 def has_nan(dtype: Any) -> bool:
-    """Whether numbers of this type may be no numbers."""
+    """Whether numbers of this type may be NaN."""
     return bool(np.dtype(dtype).kind in "fc")
 
 
 @structural
 def is_short(dtype: Any) -> bool:
-    """Whether these are integers of fewer than 32 bits, or without a sign."""
+    """Whether these are unsigned integers, or integers of fewer than 32 bits."""
     return np.dtype(dtype).kind == "u" or np.dtype(dtype).name in ("int8", "int16")
 
 
 @structural
 def largest(dtype: Any) -> float:
-    """The largest number of a type of floats."""
+    """The largest finite number of a float type."""
     return float(np.finfo(dtype).max)
 
 
 @structural
 def identity_of(ufunc: Any) -> Any:
-    """What leaves the other argument as it is."""
+    """The identity element of an operation."""
     return ufunc.identity
 
 
 def event_settings(event: Any) -> tuple[int, float]:
-    """After how many events a differential equation ends, or 0, and whether those count that go up or down."""
+    """The number of events after which an integration ends (0 for never), and the direction of crossings that count."""
     return int(getattr(event, "terminal", False) or 0), float(getattr(event, "direction", 0.0))
 
 
@@ -472,7 +472,7 @@ DERIVATIVES: dict[str, Any] = {}
 
 
 def derivatives_first(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function for SciPy's that takes these public functions before the arguments of SciPy's."""
+    """Mark a function that stands for one of SciPy's. It takes these public functions before SciPy's arguments."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__srcdiff_takes__ = names  # type: ignore[attr-defined]
@@ -482,7 +482,7 @@ def derivatives_first(*names: str) -> Callable[[Callable[..., Any]], Callable[..
 
 
 def zeros_like(x: Any) -> Any:
-    """Zero, or an array of zeros."""
+    """Zero, or an array of zeros, with the shape and type of the argument."""
     return np.zeros(np.shape(x), x.dtype) if is_array(x) else 0.0
 
 

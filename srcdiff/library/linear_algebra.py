@@ -1,4 +1,4 @@
-"""`np.linalg`: of one matrix, or of each of a stack of matrices over the last two axes."""
+"""`np.linalg`, on one matrix or on each matrix of a stack over the last two axes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 QRResult: Any = type(np.linalg.qr(np.eye(1)))
 
 EIG_IS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
-"""Whether `eig` and `eigvals` of real matrices return complex numbers also where all are real: since NumPy 2.5."""
+"""Whether `eig` and `eigvals` return complex numbers for all real matrices (since NumPy 2.5)."""
 
 
 def floats(a: Any) -> Any:
-    """The array, computed, in floats."""
+    """The computed array, as floats."""
     a = np.asarray(a)
     return a if a.dtype == float_type(a.dtype) else np.asarray(a.astype(float_type(a.dtype)))
 
@@ -112,7 +112,7 @@ def slogdet(a: Any) -> Any:
 
 
 def matrix_power(a: Any, n: Any) -> Any:
-    """By squaring: the powers that the binary digits of the exponent name."""
+    """By repeated squaring, along the binary digits of the exponent."""
     a = np.asarray(a)
     if n == 1:
         return a
@@ -137,7 +137,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 
 def product_of_all(arrays: Any) -> Any:
-    """From the right if the last is a vector, else from the left; of three matrices, as is cheaper."""
+    """From the right if the last factor is a vector, else from the left. Three matrices use the cheaper order."""
     first, last = arrays[0], arrays[-1]
     if len(arrays) == 2:
         return matmul(first, last)
@@ -164,7 +164,7 @@ def cholesky(a: Any, upper: Any = False) -> Any:
 
 
 def is_positive_definite(a: Any) -> Any:
-    """Whether a matrix, of which the lower triangle counts, has a Cholesky factor."""
+    """Whether a matrix, given by its lower triangle, has a Cholesky factor."""
     n = len(a)
     factor = np.zeros((n, n))
     for j in range(n):
@@ -183,7 +183,7 @@ def is_positive_definite(a: Any) -> Any:
 
 
 def eig(a: Any) -> Any:
-    """Of matrices whose eigenvalues are real; others raise `ValueError`."""
+    """For matrices with real eigenvalues. Others raise `ValueError`."""
     values, vectors = stacked_pair(blas_lapack.any_eigenvectors, floats(a))
     if EIG_IS_COMPLEX:
         return EigResult(ComplexArray(values), ComplexArray(vectors))
@@ -201,7 +201,7 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
 
 
 def stacked_pair(function: Any, a: Any) -> Any:
-    """A number for each row, and a matrix of the same shape, of each matrix."""
+    """A vector and a matrix for each matrix of a stack."""
     if a.ndim == 2:
         return function(a)
     values, vectors = np.empty(first_of(a.shape, -1), a.dtype), np.empty(a.shape, a.dtype)
@@ -216,7 +216,7 @@ def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
 
 
 def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
-    """The vectors beyond the values of a matrix that is not square are any that complete the others."""
+    """For a matrix that is not square, the vectors beyond the singular values are any orthonormal completion."""
     if hermitian:
         unsupported("`svd` with `hermitian`, which is `np.linalg.eigh`,")
     a = floats(a)
@@ -273,7 +273,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:
-    """As long as the rank stays the same."""
+    """The rank is assumed to be constant."""
     if rcond is not None or rtol is not None or hermitian:
         unsupported("`pinv` with `rcond`, `rtol` or `hermitian`")
     a = floats(a)
@@ -309,7 +309,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 def cond(x: Any, p: Any = None) -> Any:
-    """How much a matrix may enlarge errors: its norm times that of its inverse, or by its singular values."""
+    """The condition number: the norm of the matrix times that of its inverse, or the ratio of singular values."""
     x = floats(x)
     if x.size == 0:
         raise np.linalg.LinAlgError("cond is not defined on empty arrays")
@@ -339,7 +339,7 @@ def norm_of_matrices(x: Any, *, keepdims: Any = False, ord: Any = "fro") -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
-    """The derivative of a norm where it is zero is zero."""
+    """At zero, the derivative of a norm is zero."""
     x = array_like(x) if is_array(x) else np.expand_dims(x, 0)
     axes = axes_of(axis, x.ndim)
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):

@@ -1,8 +1,4 @@
-"""Functions of `math` that are more than one primitive, as Python that srcdiff reads.
-
-They return NaN where `math` raises for infinity or NaN, as the primitives do. Integers have 64 bits; larger results
-raise `OverflowError`.
-"""
+"""Functions of `math` that consist of several primitives, as Python that srcdiff reads."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy as np
 
 
 def times(a: Any, b: Any) -> Any:
-    """The product of two nonnegative integers; raises if it does not fit into 64 bits."""
+    """The product of two nonnegative integers. Raises if it does not fit into 64 bits."""
     if b > 0 and a > (2**63 - 1) // b:
         raise OverflowError("the integer does not fit into 64 bits")
     return a * b
@@ -56,7 +52,7 @@ def comb(n: Any, k: Any) -> Any:
 
 
 def isqrt(n: Any) -> Any:
-    """The root in floating point, made exact: for large numbers that is one off at most."""
+    """The floating-point root with a correction: for large numbers it is off by at most one."""
     if n < 0:
         raise ValueError("isqrt() argument must be nonnegative")
     root = int(math.sqrt(n))
@@ -130,7 +126,7 @@ def remainder(x: Any, y: Any) -> Any:
 
 
 def ulp(x: Any) -> Any:
-    """The distance to the next number, also where that is infinity."""
+    """The distance to the next larger number, also where that is infinity."""
     size = abs(float(x))
     if math.isinf(size):
         return size
@@ -151,4 +147,4 @@ BY_NAME: dict[str, Any] = {
     "ulp": ulp,
 }
 FUNCTIONS: dict[Any, Any] = {getattr(math, name): BY_NAME[name] for name in BY_NAME if hasattr(math, name)}
-"""By the function of `math`, as far as this Python has it."""
+"""By the function of `math`, for the functions that this Python has."""

@@ -1,6 +1,6 @@
 """Matrix equations and functions of matrices: Sylvester, Riccati, banded equations, exponentials, roots, logarithms.
 
-Each has the adjoint that follows from its equation, which needs the same kind of equation again.
+Each adjoint follows from the equation, and solves an equation of the same kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from srcdiff.library.blas_lapack import (
 
 
 def sylvester_solution(a: Any, b: Any, q: Any) -> Any:
-    """The X with A X + X B = Q, as one system of equations for all elements."""
+    """The X with A X + X B = Q, as one linear system for all elements."""
     n, m = q.shape
     matrix, right = np.zeros((n * m, n * m), q.dtype), np.empty(n * m, q.dtype)
     for i in range(n):
@@ -49,7 +49,7 @@ sylvester = Ruled(sylvester_solution, sylvester_adjoint, sylvester_tangent)
 
 
 def stein_solution(a: Any, b: Any, q: Any) -> Any:
-    """The X with X - A X B = Q, as one system of equations for all elements."""
+    """The X with X - A X B = Q, as one linear system for all elements."""
     n, m = q.shape
     matrix, right = np.zeros((n * m, n * m), q.dtype), np.empty(n * m, q.dtype)
     for i in range(n):
@@ -108,7 +108,7 @@ def riccati_solution(a: Any, s: Any, q: Any) -> Any:
             left[i, j], left[n + i, j] = z[i, n + j], z[n + i, n + j] + one
             right[i, j], right[n + i, j] = -z[i, j] - one, -z[n + i, j]
     x = solve_matrix(matrix_matrix(left.T, left), matrix_matrix(left.T, right))
-    for _ in range(2):  # Newton's method makes up for the squared condition
+    for _ in range(2):  # Newton's method recovers the accuracy that the squared condition loses
         closed = a - matrix_matrix(s, x)
         rest = matrix_matrix(a.T, x) + matrix_matrix(x, a) - matrix_matrix(matrix_matrix(x, s), x) + q
         x = x - sylvester_solution(np.asarray(closed.T), closed, rest)
@@ -140,7 +140,7 @@ def banded_solution(below: Any, above: Any, ab: Any, b: Any) -> Any:
     n, columns = b.shape
     width = 2 * below + above + 1
     rows, x = np.zeros((n, width), ab.dtype), np.empty((n, columns), ab.dtype)
-    for i in range(n):  # each row from the first column that may not be zero
+    for i in range(n):  # each row, from its first column that may be nonzero
         for j in range(max(i - below, 0), min(i + above + 1, n)):
             rows[i, j - i + below] = ab[above + i - j, j]
         for k in range(columns):
@@ -176,7 +176,7 @@ def banded_solution(below: Any, above: Any, ab: Any, b: Any) -> Any:
 
 
 def banded_transpose(below: Any, above: Any, ab: Any) -> Any:
-    """The transpose of a matrix in diagonal ordered form, in the same form; what is outside of the matrix is zero."""
+    """The transpose of a matrix in diagonal ordered form, in the same form. Elements outside the matrix are zero."""
     n = ab.shape[1]
     result = np.zeros((below + above + 1, n), ab.dtype)
     for j in range(n):
@@ -214,7 +214,7 @@ banded = Ruled(banded_solution, banded_adjoint, banded_tangent)
 
 
 def exponential(a: Any) -> Any:
-    """By scaling and squaring with a Pade approximant of degree 13 (Higham 2005); it is differentiated as it is."""
+    """By scaling and squaring with a Pade approximant of degree 13 (Higham 2005). Its text is differentiated."""
     n = len(a)
     size = 0.0
     for j in range(n):
@@ -270,7 +270,7 @@ def principal_root(a: Any) -> Any:
                 size = max(size, abs(new))
                 y[i, j] = new
                 z[i, j] = 0.5 * (scale * z[i, j] + y_inverse[i, j] / scale)
-        if change >= before and change <= 1e-11 * size:  # only roundings are left
+        if change >= before and change <= 1e-11 * size:  # only rounding errors remain
             break
     return y
 
@@ -306,7 +306,7 @@ def principal_logarithm(a: Any) -> Any:
             x = principal_root(x)
     y = x - one
     result = np.zeros((n, n), a.dtype)
-    for place, weight in (  # Gauss and Legendre's, between 0 and 1
+    for place, weight in (  # Gauss-Legendre quadrature between 0 and 1
         (0.019855071751231912, 0.05061426814518853),
         (0.10166676129318664, 0.11119051722668721),
         (0.2372337950418355, 0.15685332293894344),
@@ -321,7 +321,7 @@ def principal_logarithm(a: Any) -> Any:
 
 
 def principal_logarithm_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    """The derivative in a direction E stands in the logarithm of ((A, E), (0, A)) (Higham 2008, 3.16)."""
+    """The derivative in a direction E is a block of the logarithm of ((A, E), (0, A)) (Higham 2008, 3.16)."""
     n = len(a)
     block = np.zeros((2 * n, 2 * n), a.dtype)
     for i in range(n):

@@ -59,10 +59,10 @@ TAKES_COMPLEX = frozenset(
     for name in names
     if getattr(module, name, None) in FUNCTIONS
 )
-"""The functions that are right for complex numbers, too; all others refuse them."""
+"""The functions that support complex numbers. All others refuse them."""
 
 STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
-"""By the function of Python's own library."""
+"""By the function of the standard library."""
 
 _NAMED = (
     *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "conj", "conjugate", "cumprod"),

@@ -1,7 +1,7 @@
 """Ordinary differential equations: adaptive Runge-Kutta methods and a Rosenbrock method, with both adjoints.
 
-Places in time are numbers from 0 to 1, between the first time and the last one. The slopes are those with respect to
-them, so that everything that follows from the times is differentiated with the slopes.
+Places in time are numbers from 0 to 1, between the first and the last time. Slopes are with respect to these numbers,
+so that derivatives with respect to the times follow from those of the slopes.
 
     integration    s = 0 ... 1      state, error = step(s, ds, state); ds from the error      kept: places, states
     adjoint        s = 1 ... 0      bar, p_bar += derivative of the step at its state         the places are constants
@@ -66,7 +66,7 @@ def odeint(
 
 
 def as_state(y0: Any) -> Any:
-    """The start as a vector, in memory of its own."""
+    """The start as a vector in new memory."""
     if not is_array(y0):
         return np.full(1, y0 * 1.0)
     y = floats(np.asarray(y0))
@@ -102,7 +102,7 @@ def known_adjoint(adjoint: Any) -> Any:
 def attempted(
     jacobian: Any, jvp: Any, slope: Any, table: Any, method: Any, s: Any, ds: Any, y: Any, k: Any, rtol: Any, atol: Any
 ) -> Any:
-    """The state after a step, and its error in units of what is tolerated. `k[0]` is the slope at the state."""
+    """The state after a step, and its error relative to the tolerance. `k[0]` is the slope at the state."""
     if method == "rodas5p":
         fill_rosenbrock_stages(jacobian, jvp, slope, table, s, ds, y, k, 8)
     else:
@@ -112,7 +112,7 @@ def attempted(
 
 
 def next_step(ds: Any, error: Any, method: Any, has_failed: Any) -> Any:
-    """The step whose error would be just below what is tolerated."""
+    """The step size whose error would be slightly below the tolerance."""
     factor = 0.9 * max(error, 1e-10) ** (-1.0 / order_of(method)) if error < np.inf else 0.2
     return ds * min(1.0 if has_failed else 10.0, max(0.2, factor))
 
@@ -127,7 +127,7 @@ def check_step(s: Any, ds: Any, tried: Any, max_steps: Any) -> None:
 def final_state(
     jacobian: Any, jvp: Any, slope: Any, start: Any, ds: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
 ) -> Any:
-    """The state at the place 1, and the last step. Nothing is kept."""
+    """The state at time 1, and the last step. Nothing is stored."""
     table = tables_of(method)
     k = np.zeros((stages_of(method), len(start)))
     y, s, tried = np.copy(start), 0.0, 0
@@ -169,10 +169,10 @@ def integrated(
     longest: Any = np.inf,
     is_over: Any = None,
 ) -> Any:
-    """The solution at the times, the states after the steps and their places, and how many times were passed then.
+    """The solution at the times; and for each step its state, its place, and the number of times passed until then.
 
-    The steps are as large as the tolerance lets them be, but not longer than `longest`, and polynomials give the
-    solution inside of them. If there is `is_over`, it is asked after each step whether the integration ends there.
+    The steps are as large as the tolerance allows, but not longer than `longest`. Polynomials give the
+    solution inside of them. If `is_over` is given, it is called after each step: if it is true, the integration ends.
     """
     n, count = len(start), len(times)
     duration = times[count - 1] - times[0]
@@ -225,7 +225,7 @@ def integrated(
         return rows, np.copy(states[: steps + 1]), np.copy(at[: steps + 1]), np.copy(passed[: steps + 1])
 
     def step(s: Any, following: Any, first: Any, last: Any, y: Any) -> Any:
-        """The state after a step, and the rows inside of it."""
+        """The state after a step, and the solution at the output times inside of it."""
         ds = following - s
         k = np.zeros((stages_of(method), n))
         if method == "rodas5p":
@@ -249,7 +249,7 @@ def integrated(
     if keeps:
         return with_derivative(EQUATION, run, step, backward, forward, start, (0.0, 1.0, 0, 1), table)
 
-    # only the last state, and the steps once more for its derivatives
+    # stores only the last state, and repeats the steps for the derivatives
 
     def run_to_end(start: Any) -> Any:
         return final_state(jacobian, jvp, slope, start, 0.0, method, rtol, atol, max_steps)[0], np.copy(start)
@@ -273,7 +273,7 @@ EQUATION = "the right-hand side of a differential equation"
 
 
 def swept_back(pull: Any, zeros: Any, states: Any, at: Any, passed: Any, rows_bar: Any, states_bar: Any) -> Any:
-    """The adjoints of the start, and of what the steps take from around them."""
+    """The adjoints of the start, and of the values that the steps read from their surroundings."""
     total = zeros
     y_bar = np.copy(states_bar[len(at) - 1])
     for i in range(len(at) - 1):
@@ -298,7 +298,7 @@ def swept_forward(push: Any, states: Any, at: Any, passed: Any, rows: Any, start
 
 
 def require_order(times: Any, duration: Any) -> None:
-    """Raise if the times do not all go in one direction."""
+    """Raise if the times are not monotone."""
     if duration == 0.0 and len(times) > 1:
         raise ValueError("the first time and the last one must differ")
     for row in range(len(times) - 1):
@@ -312,7 +312,7 @@ def rest_of(items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def added(totals: Any, parts: Any) -> Any:
-    """The sums of numbers, and of arrays, which are changed."""
+    """The sums of numbers and of arrays. The arrays are changed in place."""
     return tuple([plus(total, part) for total, part in zip(totals, parts, strict=True)])
 
 
@@ -330,7 +330,7 @@ def plus(total: Any, part: Any) -> Any:
 def through(
     jacobian: Any, jvp: Any, f: Any, start: Any, times: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
 ) -> Any:
-    """The solution at the times, which are met exactly. The adjoint is an equation that runs backwards between them.
+    """The solution at the times, where steps end. The adjoint is an equation that runs backwards between them.
 
     y' = f(y, p)        bar' = -J^T bar        p_bar' = -(df/dp)^T bar        J = df/dy at y, which runs backwards too
     """
@@ -407,7 +407,7 @@ def through(
 
 
 def once(jacobian: Any, jvp: Any, slope: Any, start: Any, method: Any, rtol: Any, atol: Any, max_steps: Any) -> Any:
-    """The state at the place 1. Its derivatives are those of the steps, which are taken again for them."""
+    """The state at time 1. Its derivatives are those of the steps, which are repeated for them."""
     times = np.array([0.0, 1.0])
 
     def f(s: Any, y: Any) -> Any:
@@ -432,7 +432,7 @@ def size_of(x: Any) -> Any:
 
 
 def number_in(items: Any) -> Any:
-    """The number of numbers in a tuple of numbers and arrays."""
+    """The number of scalars in a tuple of numbers and arrays."""
     total = 0
     for item in items:
         total += size_of(item)
@@ -440,7 +440,7 @@ def number_in(items: Any) -> Any:
 
 
 def put(target: Any, start: Any, items: Any) -> None:
-    """Write numbers and arrays behind each other into a vector."""
+    """Write numbers and arrays into a vector, one after the other."""
     for item in items:
         if is_array(item):
             target[start : start + item.size] = np.reshape(item, item.size)
@@ -450,7 +450,7 @@ def put(target: Any, start: Any, items: Any) -> None:
 
 
 def taken_from(like: Any, source: Any, start: Any) -> Any:
-    """Numbers and arrays that stand behind each other in a vector."""
+    """Read numbers and arrays from a vector, one after the other."""
     found = []
     for item in like:
         if is_array(item):

@@ -1,4 +1,4 @@
-"""The functions of `operator`, and what else Python's own library does with functions, as Python that srcdiff reads."""
+"""The functions of `operator`, `itertools` and similar modules, as Python that srcdiff reads."""
 
 from __future__ import annotations
 
@@ -100,17 +100,17 @@ def item(a: Any, b: Any) -> Any:
 
 
 def item_at(position: Any, a: Any) -> Any:
-    """What `itemgetter(position)` does."""
+    """The function that `itemgetter(position)` returns."""
     return a[position]
 
 
 def items_at(positions: Any, a: Any) -> Any:
-    """What `itemgetter(*positions)` does."""
+    """The function that `itemgetter(*positions)` returns."""
     return tuple([a[position] for position in positions])
 
 
 def any_of(items: Any) -> Any:
-    """Stops at the first one that is true."""
+    """Stops at the first true element."""
     for x in items:  # noqa: SIM110 -- that would be `any`
         if x:
             return True
@@ -118,7 +118,7 @@ def any_of(items: Any) -> Any:
 
 
 def first_of(items: Any) -> Any:
-    """`next` of a generator that nobody has gone through."""
+    """`next` of a new generator."""
     for x in items:
         return x
     raise StopIteration
@@ -138,7 +138,7 @@ def count(start: Any = 0, step: Any = 1) -> Any:
 
 
 def islice(items: Any, *limits: Any) -> Any:
-    """What comes before an element that is not wanted is drawn, what comes after the last one is not."""
+    """Elements before a selected one are drawn, those after the last selected one are not."""
     first, last, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
     first = 0 if first is None else first
     if first < 0 or (last is not None and last < 0):
@@ -178,7 +178,7 @@ def repeat(value: Any, *times: Any) -> Any:
 
 
 def all_of(items: Any) -> Any:
-    """Stops at the first one that is not true."""
+    """Stops at the first false element."""
     for x in items:  # noqa: SIM110 -- that would be `all`
         if not x:
             return False
@@ -257,4 +257,4 @@ FUNCTIONS: dict[Any, Any] = {
     itertools.dropwhile: dropwhile,
     itertools.repeat: repeat,
 }
-"""By the function of `operator`, and the classes of `itertools` that are generators here."""
+"""By the function of `operator`, or the class of `itertools`, which becomes a generator here."""

@@ -1,7 +1,7 @@
-"""`scipy.interpolate`: piecewise cubic interpolation, made inside or outside of a program.
+"""`scipy.interpolate`: piecewise cubic interpolants, made inside or outside of a program.
 
-The pieces are stored as SciPy stores them: c[j, i] is the coefficient of (x - x[i]) ** (k - 1 - j) in piece i. Values
-may have one more axis. At a breakpoint, the derivative is that of the piece to the right of it.
+The pieces are stored as in SciPy: c[j, i] is the coefficient of (x - x[i]) ** (k - 1 - j) in piece i. Values may have
+one more axis. At a breakpoint, the derivative is that of the piece on its right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from srcdiff.signature.standing_classes import stands_for
 
 @dataclass(frozen=True)
 class PiecewisePolynomial:
-    """Stands for `PPoly` and the classes of SciPy that are made of it."""
+    """A `PPoly`, or one of SciPy's classes that are derived from it."""
 
     c: Any
     x: Any
@@ -88,7 +88,7 @@ def rows_of_each(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
 
 
 def piece_of(knots: Any, x: Any) -> Any:
-    """The piece that x is in; the first or the last one for what is outside."""
+    """The piece that contains x. Outside, it is the first or the last one."""
     low, high = 0, len(knots) - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -187,7 +187,7 @@ def hermite(x: Any, y: Any, dydx: Any, axis: Any = 0, extrapolate: Any = None) -
 
 
 def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
-    """Fritsch and Butland 1984: harmonic means of the slopes, which keep the values monotone."""
+    """Fritsch and Butland 1984: harmonic means of the slopes keep the values monotone."""
     points, values = checked_points(x, y, axis)
     count, width = values.shape
     slopes = np.zeros((count, width), np.float64)
@@ -208,7 +208,7 @@ def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
 
 
 def slope_at_end(x: Any, y: Any, last: Any, second: Any, third: Any) -> Any:
-    """Three-point formula, limited so that the shape stays."""
+    """A three-point formula, limited so that the shape is preserved."""
     h0, h1 = np.abs(x[second] - x[last]), np.abs(x[third] - x[second])
     m0 = (y[second] - y[last]) / (x[second] - x[last])
     m1 = (y[third] - y[second]) / (x[third] - x[second])
@@ -221,7 +221,7 @@ def slope_at_end(x: Any, y: Any, last: Any, second: Any, third: Any) -> Any:
 
 
 def akima(x: Any, y: Any, axis: Any = 0, *, method: Any = "akima", extrapolate: Any = None) -> Any:
-    """Akima 1970; `makima` also counts how large slopes are."""
+    """Akima 1970. `makima` also weights by the sizes of the slopes."""
     points, values = checked_points(x, y, axis)
     count, width = values.shape
     slopes = np.empty((count, width), np.float64)
@@ -331,7 +331,7 @@ def condition_of(bc: Any) -> Any:
 
 
 def tridiagonal_solution(lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
-    """By elimination without pivots: the diagonals of splines need none."""
+    """Elimination without pivoting, which the systems of splines do not need."""
     count, width = right.shape
     ratio = np.empty(count, np.float64)
     x = np.empty((count, width), np.float64)
@@ -348,7 +348,7 @@ def tridiagonal_solution(lower: Any, diagonal: Any, upper: Any, right: Any) -> A
 
 
 def periodic_slopes(points: Any, values: Any) -> Any:
-    """The equations close into a ring: a tridiagonal matrix plus one of rank one (Sherman and Morrison 1950)."""
+    """A periodic tridiagonal system: a tridiagonal matrix plus one of rank one (Sherman and Morrison 1950)."""
     count, width = len(points) - 1, values.shape[1]
     slopes = np.zeros((count + 1, width), np.float64)
     for j in range(width):
@@ -375,7 +375,7 @@ def periodic_slopes(points: Any, values: Any) -> Any:
         for j in range(width):
             of_before = secant[i - 1, j] if i > 0 else secant[count - 1, j]
             right[i, j] = 3.0 * (h[i] * of_before + before * secant[i, j])
-    corner, other = h[0], upper[count - 1]  # above and below: row 0 reads the last, the last row reads the first
+    corner, other = h[0], upper[count - 1]  # the corners of the matrix
     scale = -diagonal[0]
     diagonal[0] -= scale
     diagonal[count - 1] -= corner * other / scale

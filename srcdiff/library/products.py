@@ -74,7 +74,7 @@ def matmul_into(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def matvec(x1: Any, x2: Any) -> Any:
-    """The products of matrices with vectors; the other axes are stretched to one shape."""
+    """The products of matrices with vectors, with broadcasting over the other axes."""
     x1, x2 = np.asarray(x1), np.asarray(x2)
     return matmul(x1, x2) if x2.ndim == 1 else matmul(x1, np.expand_dims(x2, -1))[..., 0]
 
@@ -85,7 +85,7 @@ def vecmat(x1: Any, x2: Any) -> Any:
 
 
 def of_one_type(a: Any, b: Any) -> Any:
-    """The arrays, computed, in the type of numbers that their product has."""
+    """The computed arrays, in the type of their product."""
     a, b = np.asarray(a), np.asarray(b)
     dtype = common_type(a.dtype, b.dtype)
     if a.dtype != dtype:
@@ -96,7 +96,7 @@ def of_one_type(a: Any, b: Any) -> Any:
 
 
 def as_rows(a: Any) -> Any:
-    """The array as a matrix with the same rows."""
+    """The array as a matrix with the same first axis."""
     if a.ndim == 2:
         return a
     count = 1
@@ -127,7 +127,7 @@ def matrix_times_matrix(a: Any, b: Any) -> Any:
 
 
 def matrices_times_matrices(a: Any, b: Any) -> Any:
-    """The products of matrices over the last two axes; the others are stretched to one shape."""
+    """Matrix products over the last two axes, with broadcasting over the others."""
     a_shape, b_shape = first_of(a.shape, -2), first_of(b.shape, -2)
     shape = common_shape(a_shape, b_shape)
     agree(a.shape[a.ndim - 1], b.shape[b.ndim - 2], "matmul: the shapes of the matrices do not match")
@@ -158,7 +158,7 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 def flat(a: Any) -> Any:
-    """The elements in a row, computed."""
+    """The computed elements as a vector."""
     if not is_array(a):
         return np.expand_dims(a, 0)
     a = np.asarray(a)
@@ -196,7 +196,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def einsum(text: Any, *operands: Any, out: Any = None, optimize: Any = False) -> Any:
-    """The subscripts are text, or a list of numbers behind each operand and perhaps one for the result."""
+    """The subscripts are text, or a list of numbers behind each operand, and optionally one for the result."""
     if is_array(text):
         return written(einsum(letters_of(operands), text, *operands_beside(operands)), out)
     arrays = tuple([np.asarray(x) if is_array(x) else x for x in operands])
@@ -207,7 +207,7 @@ def einsum(text: Any, *operands: Any, out: Any = None, optimize: Any = False) ->
 
 
 def product_of_several(arrays: Any, letters: Any, result: Any) -> Any:
-    """The sum of products; it is taken two operands at a time."""
+    """The sum of products, computed for two operands at a time."""
     if len(arrays) == 2:
         return product_of_two(arrays[0], letters[0], arrays[1], letters[1], result)
     i, j = next_pair(letters, result)
@@ -217,7 +217,7 @@ def product_of_several(arrays: Any, letters: Any, result: Any) -> Any:
 
 
 def rearranged(a: Any, letters: Any, result: Any) -> Any:
-    """The axes in another order; letters that are missing in the result are summed."""
+    """The operand with its axes in another order. Letters that are missing in the result are summed."""
     if not is_array(a):
         return a
     if unique(letters) != letters and len(unique(letters)) == len(result):
@@ -235,7 +235,7 @@ def in_order(a: Any, letters: Any, wanted: Any) -> Any:
 
 
 def diagonals(a: Any, letters: Any) -> Any:
-    """The elements where the axes that have the same letter have the same index."""
+    """The elements with equal indices along axes of the same letter."""
     return a if unique(letters) == letters else np.copy(diagonal_view(a, letters, unique(letters)))
 
 
@@ -277,7 +277,7 @@ def sizes_of(a: Any, letters: Any, wanted: Any) -> Any:
 
 
 def grouped(a: Any, letters: Any, together: Any, rows: Any, columns: Any) -> Any:
-    """The operand as matrices: one axis for all the rows and one for all the columns, if there are any."""
+    """The operand as matrices, with all row axes merged into one, and all column axes into one."""
     a = in_order(a, letters, together + rows + columns)
     if len(rows) <= 1 and len(columns) <= 1:
         return a
@@ -298,7 +298,7 @@ def product_of(sizes: Any) -> Any:
 
 
 def along(a: Any, letters: Any, whole: Any) -> Any:
-    """The operand with its axes in the order of all letters, and an axis of length one for each missing letter."""
+    """The operand with its axes in the order of all letters. A missing letter becomes an axis of length one."""
     if not is_array(a):
         return a
     a = in_order(a, letters, letters_in(whole, letters))
@@ -336,7 +336,7 @@ CROSS_TAKES_THREE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5)
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """The cross product of vectors with three components; before NumPy 2.5 also with two, if known at compile time."""
+    """The cross product of vectors with three components. Before NumPy 2.5 also with two, if known at compile time."""
     if axis is not None:
         axisa, axisb, axisc = axis, axis, axis
     a, b = np.asarray(a), np.asarray(b)

@@ -27,7 +27,7 @@ GAUSS_WEIGHTS = (0.06667134430868814, 0.1494513491505806, 0.21908636251598204, 0
 
 @structural
 def kronrod() -> tuple[tuple[float, ...], ...]:
-    """The places between -1 and 1, and the weights by Kronrod and by Gauss: 21 of each (Piessens and others 1983)."""
+    """The nodes between -1 and 1, and the weights of Kronrod and of Gauss: 21 of each (Piessens and others 1983)."""
     nodes = (*(-x for x in KRONROD_NODES), 0.0, *KRONROD_NODES[::-1])
     weights = (*KRONROD_WEIGHTS, KRONROD_MIDDLE, *KRONROD_WEIGHTS[::-1])
     half = tuple(GAUSS_WEIGHTS[k // 2] if k % 2 else 0.0 for k in range(10))
@@ -51,14 +51,14 @@ def quad(
     limlst: Any = 50,
     complex_func: Any = False,
 ) -> Any:
-    """By Gauss and Kronrod, in parts that are halved where the error is largest; these parts are constants."""
+    """Adaptive Gauss-Kronrod quadrature: the interval with the largest error is halved. The intervals are constants."""
     if full_output or points is not None or weight is not None or complex_func:
         unsupported("`scipy.integrate.quad` with `full_output`, `points`, `weight` or `complex_func`")
     a, b = a * 1.0, b * 1.0
     nodes, weights, fewer = kronrod_arrays()
 
     def integrand(u: Any) -> Any:
-        """The integrand where its argument is a function of numbers between 0 and 1."""
+        """The integrand, transformed to the interval from 0 to 1."""
         if np.isinf(a) and np.isinf(b):
             v = 2.0 * u - 1.0
             x, slope = v / (1.0 - v * v), 2.0 * (1.0 + v * v) / ((1.0 - v * v) * (1.0 - v * v))
@@ -76,7 +76,7 @@ def quad(
         return slope * number(func(x, *as_tuple(args)))
 
     def of_part(low: Any, high: Any) -> Any:
-        """The integral over a part, and an estimate of its error."""
+        """The integral over an interval, and an estimate of its error."""
         total, other = 0.0, 0.0
         for k in range(21):
             value = integrand(low + 0.5 * (nodes[k] + 1.0) * (high - low))
@@ -101,7 +101,7 @@ def kronrod_arrays() -> Any:
 
 
 def parts_of(of_part: Any, epsabs: Any, epsrel: Any, limit: Any) -> Any:
-    """The parts from 0 to 1 that give the integral as precisely as wanted, and the error. They have no derivatives."""
+    """Intervals from 0 to 1 for the required accuracy, and the error. They have no derivatives."""
     lows, highs = np.zeros(limit), np.ones(limit)
     totals, errors = np.zeros(limit), np.zeros(limit)
     first, error = of_part(0.0, 1.0)
@@ -139,7 +139,7 @@ def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: Any = 5) -> Any:
 
 @structural
 def gauss(count: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The places and weights by Gauss and Legendre."""
+    """The nodes and weights of Gauss-Legendre quadrature."""
     if not isinstance(count, int):
         raise ValueError("the number of points must be known at compile time")
     places, factors = np.polynomial.legendre.leggauss(count)
@@ -154,7 +154,7 @@ def moved(y: Any, axis: Any) -> Any:
 
 
 def distances(y: Any, x: Any, dx: Any, axis: Any) -> Any:
-    """The distances of the samples, along the last axis."""
+    """The distances between the samples along the last axis."""
     if x is None:
         return np.full(y.shape[-1] - 1, dx * 1.0)
     places = floats(np.asarray(x))
@@ -172,7 +172,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, i
 
 
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: Any = -1) -> Any:
-    """By parabolas; of an even number of samples, the last part is corrected (Cartwright 2017)."""
+    """By parabolas. For an even number of samples, the last interval is corrected (Cartwright 2017)."""
     y = moved(y, axis)
     h = distances(y, x, dx, axis)
     count = y.shape[-1]
@@ -193,7 +193,7 @@ def computed(x: Any) -> Any:
 
 
 def by_parabolas(y: Any, h: Any, count: Any) -> Any:
-    """The integral of the first samples, an odd number of them."""
+    """The integral of an odd number of first samples."""
     first, second = h[..., 0 : count - 1 : 2], h[..., 1 : count - 1 : 2]
     left, middle, right = y[..., 0 : count - 2 : 2], y[..., 1 : count - 1 : 2], y[..., 2:count:2]
     both = first + second

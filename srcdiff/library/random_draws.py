@@ -1,7 +1,7 @@
-"""Random numbers: what Python draws for generated code, and how distributions are made of standard ones.
+"""Random numbers: the draws that Python makes for generated code, and distributions as functions of standard draws.
 
-A draw takes a count of the draws before it, and gives the next count. So the order of draws is that of the values, and
-what is drawn once is never drawn again.
+A draw takes the number of draws before it, and returns the next number. So draws are ordered by their data dependences,
+and no draw is repeated.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from srcdiff.library.call_outs import CallOut, Kind
 from srcdiff.signature.random_sources import COMPILED_IN, SOURCES, number_of, source_of
 
 NUMBA = "numba"
-"""The sources of functions that Numba compiles: it has its own, one for each thread."""
+"""The random states of functions that Numba compiles. Numba has its own, one for each thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A method of a source that is called for a draw, with its constants."""
+    """A method of a source of random numbers, with its constant arguments."""
 
     method: str
     constants: tuple[Any, ...] = ()
     keywords: tuple[tuple[str, Any], ...] = ()
     takes_size: bool = True
     last: str = ""
-    """The keyword of the last parameter, if it is none by position."""
+    """The keyword of the last parameter, if it cannot be passed by position."""
 
 
 @functools.cache
 def call_for(draw: Draw, source: Any, rank: int, count: int, kinds: tuple[Kind, ...]) -> CallOut:
-    """What generated code calls for a draw of an array of this rank, with so many parameters.
+    """The function that generated code calls to draw an array of this rank, with so many parameters.
 
-    Without a source it takes the number of one. Without kinds, it draws nothing: it sets the seed.
+    Without a source, the call takes the number of one. Without kinds, it draws nothing and sets the seed.
     """
 
     if isinstance(source, SOURCES) and not any(source is s for s in COMPILED_IN):
@@ -61,7 +61,7 @@ def call_for(draw: Draw, source: Any, rank: int, count: int, kinds: tuple[Kind, 
 
 @functools.cache
 def maker_of(function: Callable[..., Any], count: int) -> CallOut:
-    """What makes a source of random numbers inside the program, and gives its number."""
+    """A function that creates a source of random numbers inside the program, and returns its number."""
 
     def made(draws: int, *given: Any) -> Any:
         return number_of(function(*given)), draws + 1
@@ -71,7 +71,7 @@ def maker_of(function: Callable[..., Any], count: int) -> CallOut:
 
 @functools.cache
 def _of_numba(name: str) -> Callable[..., Any]:
-    """A function of Numba's that draws, for Python: `np.random.normal(0.0, 1.0, size=(3,))`."""
+    """A random function of Numba, callable from Python: `np.random.normal(0.0, 1.0, size=(3,))`."""
     import random
 
     import numba
@@ -136,7 +136,7 @@ def as_it_is(z: Any) -> Any:
 
 
 def added(*parameters: Any) -> Any:
-    """Has the shape of the parameters together."""
+    """An array with the broadcast shape of the parameters."""
     total = 0.0
     for one in parameters:
         total = total + one
@@ -144,7 +144,7 @@ def added(*parameters: Any) -> Any:
 
 
 def without_axes(z: Any, mu: Any, sigma: Any) -> Any:
-    """As Python's own module computes it."""
+    """A number, by the formula of Python's `random`."""
     return mu + z * sigma
 
 

@@ -1,4 +1,4 @@
-"""Reductions: one number of many, along axes."""
+"""Reductions along axes."""
 
 from __future__ import annotations
 
@@ -90,18 +90,18 @@ def prod(
 
 
 def folded_truth(ufunc: Any, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    """Truth values that are not counted: NumPy adds them with `or` and multiplies them with `and`."""
+    """Reductions of truth values without counting: NumPy adds them with `or` and multiplies them with `and`."""
     axes = axes_of(axis, a.ndim)
     return finished(folded(ufunc, a, axes, started(initial, a.dtype), where), axes, out, keepdims)
 
 
 def started(initial: Any, dtype: Any) -> Any:
-    """The initial value of a reduction, in the type of its result: 2 for 2.5 if that is an integer type."""
+    """The initial value of a reduction, converted to the type of its result: 2.5 becomes 2 for integers."""
     return initial + zero(dtype) if has_nan(dtype) else np.astype(initial, dtype)
 
 
 def folded(ufunc: Any, a: Any, axes: Any, start: Any, where: Any) -> Any:
-    """The elements along the axes, taken together two by two."""
+    """The elements along the axes, combined by an operation."""
     where = chosen(where, a.shape)
     outer, inner = without(a.shape, axes), only(a.shape, axes)
     if len(axes) == a.ndim:
@@ -122,7 +122,7 @@ def folded_line(ufunc: Any, a: Any, axes: Any, i: Any, inner: Any, start: Any, w
 
 
 def numbers(a: Any, dtype: Any) -> Any:
-    """The array as numbers that can be added: truth values and short integers count as integers of 64 bits."""
+    """The array as numbers to add. Truth values and short integers become integers of 64 bits."""
     a = array_like(a)
     if dtype is not None:
         if is_short(dtype):
@@ -134,7 +134,7 @@ def numbers(a: Any, dtype: Any) -> Any:
 
 
 def chosen(where: Any, shape: Any) -> Any:
-    """Which elements take part, for each of them; True for all."""
+    """A mask of the elements that take part, or True for all."""
     if where is True:
         return True
     return np.broadcast_to(where, shape)
@@ -152,7 +152,7 @@ def finished(result: Any, axes: Any, out: Any, keepdims: Any) -> Any:
 
 
 def count(shape: Any) -> Any:
-    """How many elements an array of this shape has."""
+    """The number of elements of an array of this shape."""
     size = 1
     for n in shape:
         size *= n
@@ -160,7 +160,7 @@ def count(shape: Any) -> Any:
 
 
 def taking_part(a: Any, axes: Any, keepdims: Any, where: Any) -> Any:
-    """The number of elements that each result reduces."""
+    """The number of elements in each result of the reduction."""
     if where is True:
         return count(only(a.shape, axes))
     return sum(np.broadcast_to(where, a.shape), axes, np.int64, None, keepdims)
@@ -182,7 +182,7 @@ def mean(
 
 
 def in_floats(dtype: Any) -> None:
-    """Refuse a mean that is rounded to an integer."""
+    """Refuse a mean that would be rounded to an integer."""
     if dtype is not None and not has_nan(dtype):
         unsupported("a mean, a variance or a deviation with a `dtype` of integers")
 
@@ -228,13 +228,13 @@ def squares(a: Any, axes: Any, dtype: Any, keepdims: Any, where: Any, mean: Any)
 
 
 def squared_sizes(z: Any) -> Any:
-    """The squares of the absolute values of complex numbers."""
+    """The squared absolute values of complex numbers."""
     z = np.asarray(z)
     return z.real * z.real + z.imag * z.imag
 
 
 def center(a: Any, axes: Any, where: Any) -> Any:
-    """The mean, as something to subtract from the array."""
+    """The mean, in a shape that can be subtracted from the array."""
     if len(axes) == a.ndim:
         return mean(a, where=where)
     return mean(a, axes, None, None, True, where=where)
@@ -257,7 +257,7 @@ def std(
 
 
 def root(square: Any) -> Any:
-    """The square root of a sum of squares, with a derivative of zero where all of them are zero."""
+    """The square root of a sum of squares. Where all of them are zero, its derivative is zero."""
     return np.where(square != 0, np.sqrt(square), square)
 
 
@@ -345,7 +345,7 @@ def quantiles_of(a: Any, q: Any, axis: Any, out: Any, method: Any, keepdims: Any
 
 
 def quantiles(lines: Any, order: Any, outer: Any, q: Any, method: Any, leaves_out_nan: Any) -> Any:
-    """Of each line, what so large a fraction of its elements is below."""
+    """The quantiles of each line."""
     if not 0 <= q <= 1:
         raise ValueError("Quantiles must be in the range [0, 1]")
     if len(outer) == 0:
@@ -357,7 +357,7 @@ def quantiles(lines: Any, order: Any, outer: Any, q: Any, method: Any, leaves_ou
 
 
 def quantile_of_line(i: Any, lines: Any, order: Any, q: Any, method: Any, leaves_out_nan: Any) -> Any:
-    """NaN comes last in the order: it is ignored, or it is the result."""
+    """NaN comes last in the sorted order. It is ignored, or it is the result."""
     n = lines.shape[-1]
     if has_nan(lines.dtype) and leaves_out_nan:
         while n > 0 and np.isnan(lines[(*i, order[(*i, n - 1)])]):
@@ -376,7 +376,7 @@ def quantile_of_line(i: Any, lines: Any, order: Any, q: Any, method: Any, leaves
 
 
 def place_of_quantile(q: Any, n: Any, method: Any) -> Any:
-    """Where between the elements of a sorted line a quantile is: Hyndman and Fan 1996, and NumPy's own."""
+    """The position of a quantile in a sorted line, as a real number: Hyndman and Fan 1996, and NumPy's own methods."""
     if method == "linear":
         return q * (n - 1)
     if method == "lower":
@@ -484,7 +484,7 @@ def extreme_element(
 
 
 def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any, leaves_out_nan: Any) -> Any:
-    """Where the first of the largest elements is, or of the smallest."""
+    """The index of the first of the largest or smallest elements."""
     at = zeros(len(inner))
     best = a[interleaved(axes, at, i)]
     for j in each(inner):
@@ -496,7 +496,7 @@ def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any, leaves_out_n
 
 
 def better(x: Any, best: Any, sign: Any, may_be_nan: Any, leaves_out_nan: Any) -> Any:
-    """Whether an element is better than the best so far; NaN is better than all numbers, or worse."""
+    """Whether an element is better than the best so far. NaN is better than all numbers, or worse than all."""
     if not may_be_nan:
         return x > best if sign == 1 else x < best
     if leaves_out_nan:
@@ -537,7 +537,7 @@ def extreme_position(a: Any, axis: Any, out: Any, keepdims: Any, sign: Any) -> A
 
 
 def flat_place(place: Any, shape: Any) -> Any:
-    """The position of a place when the elements are counted one by one."""
+    """The index in the flattened array."""
     position = 0
     for i, n in zip(place, shape, strict=True):
         position = position * n + i
@@ -556,7 +556,7 @@ def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, whe
 
 
 def decided(a: Any, axis: Any, out: Any, keepdims: Any, where: Any, wanted: Any) -> Any:
-    """`wanted` if one of the elements is."""
+    """`wanted` if the truth of one of the elements is `wanted`, otherwise its opposite."""
     a = array_like(a)
     axes = axes_of(axis, a.ndim)
     where = chosen(where, a.shape)

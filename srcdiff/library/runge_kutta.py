@@ -33,7 +33,7 @@ from srcdiff.library.runge_kutta_tables import (
 )
 
 METHODS = {"tsit5": (5, 6, 7), "dopri5": (5, 6, 7), "dop853": (8, 12, 16), "rodas5p": (5, 8, 8)}
-"""Of each method: the order by which steps are chosen, the stages of a step, and those of the dense output."""
+"""For each method: its order for the choice of steps, the number of stages of a step, and that of the dense output."""
 
 
 @structural
@@ -52,7 +52,7 @@ def stages_of(method: str) -> int:
 
 
 def tables_of(method: Any) -> Any:
-    """What the method consists of: nodes, stages, step, dense output, errors, or couplings and slopes of Rodas5P."""
+    """The coefficients of a method: nodes, stages, step, dense output, errors, or couplings and slopes of Rodas5P."""
     if method == "tsit5":
         return (
             *(TSIT5_NODES, TSIT5_STAGES, TSIT5_STEP, TSIT5_DENSE),
@@ -90,7 +90,7 @@ def assign_row(rows: Any, i: Any, values: Any) -> None:
 
 
 def fill_stages(slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, start: Any, stop: Any) -> None:
-    """The stages of an explicit method, from those before them."""
+    """Compute the stages of an explicit method, each from those before it."""
     nodes, weights = table[0], table[1]
     for i in range(start, stop):
         assign_row(k, i, slope(s + nodes[i] * ds, weighted_sum(y, k, weights, i * (i - 1) // 2, i, ds)))
@@ -99,7 +99,7 @@ def fill_stages(slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, start: 
 def fill_rosenbrock_stages(
     jacobian: Any, jvp: Any, slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, count: Any
 ) -> None:
-    """The stages of Rodas5P, divided by the step: each is one product with the inverse of a matrix."""
+    """Compute the stages of Rodas5P, divided by the step. Each is a product with the inverse of a matrix."""
     n = len(y)
     nodes, weights, couplings, slopes = table[0], table[1], table[4], table[5]
     matrix = np.asarray(-jacobian(lambda z: slope(s, z))(y))
@@ -119,7 +119,7 @@ def fill_rosenbrock_stages(
 
 
 def dense_row(y: Any, k: Any, dense: Any, count: Any, ds: Any, theta: Any) -> Any:
-    """The solution inside of a step, at the part theta of it."""
+    """The solution inside of a step, at the fraction theta."""
     z = np.copy(y)
     for j in range(count):
         w = 0.0
@@ -131,7 +131,7 @@ def dense_row(y: Any, k: Any, dense: Any, count: Any, ds: Any, theta: Any) -> An
 
 
 def norm_of_errors(y: Any, new: Any, k: Any, table: Any, method: Any, ds: Any, rtol: Any, atol: Any) -> Any:
-    """The root mean square of the estimated errors in units of what is tolerated, as in SciPy."""
+    """The root mean square of the estimated errors relative to the tolerances, as in SciPy."""
     n = len(y)
     first, second = 0.0, 0.0
     for m in range(n):
@@ -152,7 +152,7 @@ def norm_of_errors(y: Any, new: Any, k: Any, table: Any, method: Any, ds: Any, r
 
 
 def first_step(y: Any, slope: Any, rtol: Any, atol: Any) -> Any:
-    """A step in which the state changes by a hundredth of itself."""
+    """A step that changes the state by a hundredth."""
     size, change = 0.0, 0.0
     for m in range(len(y)):
         tolerated = (atol[m] if is_array(atol) else atol) + rtol * abs(y[m])
@@ -166,7 +166,7 @@ def first_step(y: Any, slope: Any, rtol: Any, atol: Any) -> Any:
 
 
 def twice(a: Any) -> Any:
-    """The array with as many places again."""
+    """The array with twice the capacity."""
     larger = np.zeros((2 * len(a), *a.shape[1:]), a.dtype)
     larger[: len(a)] = a
     return larger

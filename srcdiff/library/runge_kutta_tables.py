@@ -1,8 +1,8 @@
 """The coefficients of the methods for ordinary differential equations, as their authors published them.
 
-A method with n stages has their places in a step (`NODES`), the weights of earlier stages, row by row below the
-diagonal (`STAGES`), the weights of the step and of the estimates of its error, and a polynomial without constant term
-for each stage (`DENSE`), for the solution inside of a step.
+A method with n stages has the nodes of the stages (`NODES`), the weights of earlier stages, row by row below the
+diagonal (`STAGES`), the weights of the step and of the error estimates, and for each stage a polynomial without
+constant term (`DENSE`), for the solution inside of a step.
 """
 
 from __future__ import annotations

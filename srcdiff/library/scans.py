@@ -1,4 +1,4 @@
-"""Sums and products along the way, differences, and the methods of NumPy's elementwise functions."""
+"""Cumulative sums and products, differences, and the methods of NumPy's elementwise functions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 
 def running(ufunc: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """Each element taken together with all before it."""
+    """Each element combined with all before it."""
     a = operands(ufunc, a, dtype)
     if axis is None:
         if a.ndim != 1:
@@ -119,7 +119,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
 
 
 def ending(x: Any, a: Any, axis: Any) -> Any:
-    """The values to put before or after an array; a number is repeated for each line along the axis."""
+    """Values to put before or after an array. A number is repeated for each line along the axis."""
     x = array_like(x)
     if x.ndim == 0:
         return np.full((*a.shape[:axis], 1, *a.shape[axis + 1 :]), x[()], a.dtype)
@@ -137,7 +137,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
-    """Jumps of more than half a period become their complements, and all that comes after is moved with them."""
+    """Jumps of more than half a period become their complements, and all later elements move with them."""
     p = np.asarray(p)
     if not has_nan(p.dtype):
         unsupported("`unwrap` of integers")
@@ -248,7 +248,7 @@ def reduce(
 
 
 def operands(ufunc: Any, array: Any, dtype: Any) -> Any:
-    """The array as the function takes it: truth values, or numbers; only sums and products count truth values."""
+    """The array in the type that the function takes. Only sums and products count truth values as numbers."""
     if ufunc is np.logical_and or ufunc is np.logical_or or ufunc is np.logical_xor:
         return array_like(array) != 0
     if ufunc is np.add or ufunc is np.multiply or dtype is not None:
@@ -257,7 +257,7 @@ def operands(ufunc: Any, array: Any, dtype: Any) -> Any:
 
 
 def from_the_first(ufunc: Any, array: Any, axes: Any, where: Any) -> Any:
-    """The elements along an axis, taken together from the first one on."""
+    """The elements along an axis, combined from the first one on."""
     if where is not True or len(axes) != 1:
         unsupported("`reduce` of a function that has no identity, with `where` or along several axes")
     array = np.asarray(array)
@@ -273,7 +273,7 @@ def from_the_first(ufunc: Any, array: Any, axes: Any, where: Any) -> Any:
 
 
 def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """From each position to the next, or to the end; only the element itself, if the next one comes before it."""
+    """Reductions from each position to the next, or to the end. If the next one is not larger, the element itself."""
     array, positions = np.asarray(operands(ufunc, array, dtype)), np.asarray(indices)
     axis = axis_of(axis, array.ndim)
     n, count = array.shape[axis], len(positions)
@@ -324,7 +324,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: An
 
 
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Values that are not finite are replaced and have no derivative."""
+    """Values that are not finite are replaced, and have derivative zero."""
     x = array_like(x)
     if not has_nan(x.dtype):
         return x
@@ -341,7 +341,7 @@ def modf(x: Any) -> Any:
 
 
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
-    """Apply the function to each line along the axis; the result replaces the line."""
+    """Apply the function to each line along the axis. Its result replaces the line."""
     arr = np.asarray(arr)
     axis = axis_of(axis, arr.ndim)
     if arr.ndim == 1:
@@ -367,7 +367,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
 
 
 def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
-    """A function of numbers for each element of arrays, which are stretched to one shape."""
+    """A function of numbers, applied to each element of broadcast arrays."""
 
     def vectorized(*args: Any) -> Any:
         arrays = tuple([np.asarray(a) if is_array(a) else a for a in args])
@@ -387,7 +387,7 @@ def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
 
 
 def element(a: Any, place: Any) -> Any:
-    """The element of an array at an index; a number is the same at all indices."""
+    """The element of an array at an index. For a number, it is the number."""
     return a[place] if is_array(a) else a
 
 

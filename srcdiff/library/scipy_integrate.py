@@ -1,7 +1,7 @@
 """`scipy.integrate` inside differentiated functions: differential equations by the methods of odes.py, and integrals.
 
-`rtol` and `atol` mean what they mean in SciPy: the error of a step in the root mean square, in units of
-`atol + rtol * abs(y)`. The steps are those of other methods, and their number is another one.
+`rtol` and `atol` mean the same as in SciPy: the root mean square of the error of a step is relative to `atol + rtol *
+abs(y)`. The steps differ from SciPy's, because the methods differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from srcdiff.library.scipy_optimize import between
 
 @dataclass(frozen=True)
 class Solution:
-    """What programs may read of the result of `solve_ivp`."""
+    """The attributes of the result of `solve_ivp` that programs may read."""
 
     t: Any
     y: Any
@@ -46,7 +46,7 @@ METHODS = {
     "BDF": "rodas5p",
     "LSODA": "rodas5p",
 }
-"""Of SciPy's methods, those that solve the equation here."""
+"""The methods of SciPy that are implemented here."""
 
 
 @structural
@@ -114,7 +114,7 @@ def solve_ivp(
     )
 
     def inside(s: Any, step: Any) -> Any:
-        """The solution at a place of a step."""
+        """The solution at a time inside a step."""
         return between_states(jacobian, jvp, slope, begin, end, own, states, at, step, s)
 
     def sol(t: Any) -> Any:
@@ -164,7 +164,7 @@ def solve_ivp(
 
 
 def alone(y: Any, is_there: Any) -> Any:
-    """The vector as the only row of a matrix, or no row."""
+    """The vector as the only row of a matrix, or a matrix without rows."""
     rows = np.empty((1 if is_there else 0, len(y)))
     if is_there:
         rows[0] = y
@@ -191,19 +191,19 @@ def crosses(event: Any, before: Any, after: Any) -> Any:
 
 
 def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, high: Any) -> Any:
-    """The place between two places where the height is zero, with the derivatives of the equation."""
+    """The time between two times at which the height is zero, with derivatives by the implicit function theorem."""
 
     def solver(height: Any, start: Any) -> Any:
         first, second = height(low), height(high)
         if first != 0.0 and second != 0.0 and (first > 0.0) == (second > 0.0):
-            return high if abs(second) < abs(first) else low  # it is zero there, but for rounding
+            return high if abs(second) < abs(first) else low  # both are nearly zero there
         return between(height, low, high, 1e-14, 4e-15, 200)
 
     return solvers.solved(jacobian, jvp, solver, height, low)
 
 
 def step_at(at: Any, s: Any) -> Any:
-    """The step in which a place is; outside of all, the first or the last one."""
+    """The step that contains a time. Outside, it is the first or the last one."""
     low, high = 0, len(at) - 1
     while high - low > 1:
         middle = (low + high) // 2

@@ -11,6 +11,6 @@ FUNCTIONS: dict[str, Any] = {**piecewise_polynomials.MAKERS, **basis_splines.MAK
 
 
 def stand_for_scipys() -> None:
-    """Let our classes stand for SciPy's, whether it is installed or not."""
+    """Register these classes for those of SciPy, whether it is installed or not."""
     for module in (piecewise_polynomials, basis_splines, grid_interpolation):
         module.stand_for_scipys()

@@ -1,4 +1,4 @@
-"""`scipy.linalg`, of real matrices. Options about overwriting and checks for finite numbers change nothing here."""
+"""`scipy.linalg`, for real matrices. The options `overwrite_a` and `check_finite` have no effect here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_unit_diagonal(a: Any) -> Any:
 
 
 def substituted(a: Any, b: Any, lower: Any, is_transposed: Any) -> Any:
-    """The equations of a triangle, lower or upper, or of its transpose. Only the triangle is read."""
+    """Solve with a triangle, lower or upper, or with its transpose. Only the triangle is read."""
     if not lower:
         return substituted(np.asarray(a.T), b, True, not is_transposed)
     if b.ndim == 1:
@@ -58,7 +58,7 @@ def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite:
 
 
 def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The other triangle is zero; SciPy leaves anything in it."""
+    """The other triangle is zero. In SciPy it is arbitrary."""
     a = floats(a)
     require_matrix(a)
     return linalg.cholesky(a, not lower), lower
@@ -104,7 +104,7 @@ def solve(
 
 
 def from_triangle(a: Any, lower: Any) -> Any:
-    """The symmetric matrix of which one triangle is given."""
+    """The symmetric matrix with a given triangle."""
     n = len(a)
     result = np.empty((n, n), a.dtype)
     for i in range(n):
@@ -154,7 +154,7 @@ def lu(
     check_finite: Any = True,
     p_indices: Any = False,
 ) -> Any:
-    """Of square matrices."""
+    """For square matrices."""
     a = floats(a)
     require_matrix(a)
     factors, pivots = blas_lapack.triangular_factors(a)
@@ -300,7 +300,7 @@ def eigh(
     subset_by_value: Any = None,
     driver: Any = None,
 ) -> Any:
-    """The vectors of A v = w B v are those of L^-1 A L^-T, times L^-T, for B = L L^T."""
+    """For B = L L^T, the vectors of A v = w B v are L^-T times those of L^-1 A L^-T."""
     if subset_by_value is not None or type != 1:
         unsupported("`scipy.linalg.eigh` with `subset_by_value` or another `type`")
     a = floats(a)
@@ -375,12 +375,12 @@ def expm(A: Any) -> Any:  # noqa: N803
 
 
 def sqrtm(A: Any) -> Any:  # noqa: N803
-    """Of matrices that have a real square root."""
+    """For matrices that have a real square root."""
     return stacked(matrix_equations.square_root, floats(A))
 
 
 def logm(A: Any) -> Any:  # noqa: N803
-    """Of matrices that have a real logarithm."""
+    """For matrices that have a real logarithm."""
     return stacked(matrix_equations.logarithm, floats(A))
 
 

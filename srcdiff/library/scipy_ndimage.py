@@ -11,7 +11,7 @@ from srcdiff.library.linear_algebra import floats
 
 
 def place_of(i: Any, n: Any, mode: Any) -> Any:
-    """The element that stands for the one at i, which may be outside; -1 for the constant."""
+    """The index of the element that stands for index i, which may be outside; -1 for the constant."""
     if 0 <= i < n:
         place = i
     elif mode == "nearest":
@@ -45,7 +45,7 @@ def require_floats(x: Any, output: Any) -> Any:
 
 
 def along_last(rows: Any, weights: Any, mode: Any, cval: Any, first: Any) -> Any:
-    """The sums of weighted elements, where the first weight belongs to the element at i + first."""
+    """The weighted sums. The first weight belongs to the element at i + first."""
     count, n = rows.shape
     result = np.zeros((count, n), rows.dtype)
     for r in range(count):
@@ -153,7 +153,7 @@ def convolve(
 
 
 def gaussian_weights(sigma: Any, order: Any, radius: Any) -> Any:
-    """The weights of a correlation with a Gaussian function, or with one of its first two derivatives."""
+    """The weights of a correlation with a Gaussian, or with one of its first two derivatives."""
     weights = np.empty(2 * radius + 1, np.float64)
     total = 0.0
     for k in range(2 * radius + 1):
@@ -182,7 +182,7 @@ def gaussian_filter1d(
     *,
     radius: Any = None,
 ) -> Any:
-    """The radius depends on sigma in steps; between them, the derivative is that of the weights."""
+    """The radius is a step function of sigma. Between its steps, the derivative is that of the weights."""
     if order not in (0, 1, 2):
         unsupported("`gaussian_filter` of an order above 2")
     x = require_floats(input, output)

@@ -1,7 +1,7 @@
 """`scipy.optimize`: roots, minima and least squares. They are solved by srcdiff's solvers, to about SciPy's tolerances.
 
-The derivatives are those of the solution (solvers.py). Of several roots or minima, a solver may find another one than
-SciPy's. What it does not find raises `RuntimeError`.
+The derivatives are those of the solution (solvers.py). If there are several roots or minima, the solver may find
+another one than SciPy's. If it finds none, it raises `RuntimeError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from srcdiff.library.linear_algebra import floats
 
 @dataclass(frozen=True)
 class Solution:
-    """What programs may read of an `OptimizeResult`."""
+    """The attributes of `OptimizeResult` that programs may read."""
 
     x: Any
     fun: Any
@@ -28,7 +28,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Fit:
-    """What programs may read of the result of `least_squares`."""
+    """The attributes of the result of `least_squares` that programs may read."""
 
     x: Any
     fun: Any
@@ -39,7 +39,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Root:
-    """What programs may read of `RootResults`."""
+    """The attributes of `RootResults` that programs may read."""
 
     root: Any
     converged: Any
@@ -134,7 +134,7 @@ def newton(
     full_output: Any = False,
     disp: Any = True,
 ) -> Any:
-    """By the secant method, or with `fprime` by Newton's, as in SciPy."""
+    """The secant method, or with `fprime` Newton's, as in SciPy."""
     if full_output or fprime2 is not None:
         unsupported("`full_output` or `fprime2`")
     if is_array(x0):
@@ -278,7 +278,7 @@ def fixed_point(
     maxiter: Any = 500,
     method: Any = "del2",
 ) -> Any:
-    """By the iteration itself, which may take more steps than SciPy's."""
+    """Plain iteration, which may need more steps than SciPy's method."""
     start = floats(np.asarray(x0)) if is_array(x0) else x0 * 1.0
     return solvers.fixed_point(jacobian, jvp, func, start, *as_tuple(args))
 
@@ -301,7 +301,7 @@ def minimize(
     callback: Any = None,
     options: Any = None,
 ) -> Any:
-    """By Newton's method, whatever the method is."""
+    """Newton's method, for every `method`."""
     if bounds is not None or constraints != () or jac is True or callback is not None:
         unsupported("`scipy.optimize.minimize` with `bounds`, `constraints`, `callback` or `jac=True`")
 
@@ -384,7 +384,7 @@ def curve_fit(
 
 
 def linear_sum_assignment(cost_matrix: Any, maximize: Any = False) -> Any:
-    """The shortest augmenting paths of Jonker and Volgenant, as SciPy has them (Crouse 2016)."""
+    """The shortest augmenting paths of Jonker and Volgenant, as in SciPy (Crouse 2016)."""
     given = floats(cost_matrix)
     is_tall = given.shape[0] > given.shape[1]
     cost = np.asarray(given.T) if is_tall else np.asarray(given)

@@ -14,7 +14,7 @@ from srcdiff.library.scipy_ndimage import place_of
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
-    """Direct form: the outputs themselves are the state. Several rows are filtered along the last axis."""
+    """The direct form: the outputs themselves are the state. Several rows are filtered along the last axis."""
     b, a, x = np.atleast_1d(np.asarray(floats(b))), np.atleast_1d(np.asarray(floats(a))), np.asarray(floats(x))
     if x.ndim == 1:
         if zi is None:
@@ -114,7 +114,7 @@ def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", f
 
 @structural
 def savgol_weights(window_length: Any, polyorder: Any, deriv: Any, delta: Any) -> Any:
-    """For each place in a window, the weights of its elements: they are constants, which SciPy computes."""
+    """For each position in a window, the weights of its elements. They are constants, which SciPy computes."""
     if not all(isinstance(x, int) for x in (window_length, polyorder, deriv)) or not isinstance(delta, int | float):
         raise ValueError("the parameters of `savgol_filter` must be known at compile time")
     if window_length % 2 == 0:

@@ -1,7 +1,7 @@
 """The table from SciPy's functions to functions of the library. SciPy is not imported here.
 
-A module of SciPy has a module of the library, whose table `FUNCTIONS` has its functions by name. Both are looked at
-only when a function of SciPy is called, so that it is loaded already.
+A module of SciPy has a module of the library, whose table `FUNCTIONS` has its functions by name. A table is only read
+when a function of SciPy is called, so SciPy is already loaded then.
 """
 
 from __future__ import annotations

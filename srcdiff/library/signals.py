@@ -37,7 +37,7 @@ def row_of(a: Any) -> Any:
 
 
 def part_of(mode: Any, short: Any, long: Any) -> Any:
-    """Where the part of the whole convolution starts, and how long it is."""
+    """The start and the length of the requested part of the full convolution."""
     if mode == "full":
         return 0, short + long - 1
     if mode == "same":
@@ -64,7 +64,7 @@ def part_of_convolution(a: Any, v: Any, start: Any, count: Any) -> Any:
 
 
 def polyval(p: Any, x: Any) -> Any:
-    """Horner's scheme; the first coefficient is that of the highest power."""
+    """Horner's scheme. The first coefficient is that of the highest power."""
     p = np.asarray(p)
     if not is_array(x):
         return horner(p, x, zero(p.dtype))
@@ -105,7 +105,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def from_highest_power(p: Any) -> Any:
-    """The coefficients without zeros in front of them; one zero stays if there is nothing else."""
+    """The coefficients without leading zeros. If all are zero, one zero remains."""
     p = np.atleast_1d(p)
     start = 0
     while start < len(p) - 1 and p[start] == 0:
@@ -129,7 +129,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 def poly(seq_of_zeros: Any) -> Any:
-    """The polynomial that is zero at these places."""
+    """The polynomial with these roots."""
     zeros = np.asarray(seq_of_zeros)
     if zeros.ndim != 1:
         unsupported("`poly` of a matrix")
@@ -143,7 +143,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 def roots(p: Any) -> Any:
-    """Of polynomials whose roots are real; others raise `ValueError`. Has no derivative."""
+    """For polynomials with real roots. Others raise `ValueError`. Has no derivative."""
     return blas_lapack.real_roots(floats(p))
 
 
@@ -162,7 +162,7 @@ def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
 
 
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
-    """Least squares, with columns of the same length, as NumPy has it."""
+    """Least squares with scaled columns, as in NumPy."""
     if full or cov or rcond is not None:
         unsupported("`polyfit` with `full`, `cov` or `rcond`")
     powers = np.vander(np.asarray(x) + 0.0, deg + 1)
@@ -177,7 +177,7 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: A
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """At one of the points the derivative is that of the piece to the right of it."""
+    """At a data point, the derivative is that of the piece on its right."""
     xp, fp = np.asarray(xp), np.asarray(fp)
     if len(xp) != len(fp):
         raise ValueError("fp and xp are not of the same length.")
@@ -207,7 +207,7 @@ def interp_periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
 
 
 def between(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    """The value at one place: bisection finds the piece."""
+    """The value at one point. Bisection finds the piece."""
     last = len(xp) - 1
     if x < xp[0]:
         value = fp[0] + 0.0 if left is None else left + 0.0
@@ -262,7 +262,7 @@ def product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
 
 
 def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
-    """The products of all centred variables, and their divisor."""
+    """The products of all pairs of centred variables, and their divisor."""
     n, count = x.shape
     centred = np.empty(x.shape, float_type(x.dtype))
     if weights is None:
@@ -290,7 +290,7 @@ def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
 
 
 def variables(m: Any, rowvar: Any) -> Any:
-    """The samples as a matrix with a row for each variable."""
+    """The samples as a matrix with one row for each variable."""
     m = np.asarray(m)
     if m.ndim == 1:
         return m[None, :]
@@ -309,7 +309,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
     result = np.empty((n, n), c.dtype)
     for i in range(n):
         for j in range(n):
-            # NumPy clips what rounding puts beyond one; its derivative is taken without
+            # NumPy clips rounding errors beyond one. The derivative ignores this.
             result[i, j] = c[i, j] / scale[i] / scale[j]
     return result
 

@@ -1,6 +1,6 @@
 """Solvers for implicit functions: roots, fixed points, minima and least squares.
 
-Each returns what `implicitly` makes of it, so that its derivatives are those of the equation and not of the iterations.
+Each returns the result of `implicitly`, so that the derivatives are those of the equation, not of the iterations.
 `jacobian`, `jvp` and `grad` are passed in, because the library does not import the modules that use it.
 """
 
@@ -131,7 +131,7 @@ def solved_equations(a: Any, b: Any) -> Any:
 
 
 def newton(jacobian: Any, jvp: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Newton's method; where a step does not make the residual smaller, it is halved."""
+    """Newton's method. A step that does not reduce the residual is halved."""
     if not is_array(x0):
         return newton_of_number(jvp, equation, x0, tol, maxiter)
     x, tried = np.copy(x0), np.copy(x0)
@@ -187,7 +187,7 @@ def largest(x: Any) -> Any:
 
 
 def repeated(equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """The iteration x <- f(x), where the equation is x - f(x)."""
+    """The iteration x <- f(x) for the equation x - f(x) = 0."""
     x = np.copy(x0) if is_array(x0) else x0
     change, size, count = 1.0, 0.0, 0
     while change > tol * size:
@@ -205,7 +205,7 @@ def repeated(equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
 
 
 def lowest(jacobian: Any, jvp: Any, objective: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Newton's method for a minimum: the Hessian matrix plus a multiple of one, as large as it takes to go down."""
+    """Newton's method for a minimum. A multiple of the identity is added to the Hessian, as large as descent needs."""
     x = np.copy(x0) if is_array(x0) else x0
     tried, slope, curvature = x, x, x if not is_array(x0) else np.zeros((x.size, x.size), x.dtype)
     least, added, count, scale, size, change = np.inf, 0.0, 0, 0.0, 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Orders: a sorted array is the array with its elements in the order that `argsort` finds; equal ones stay in order."""
+"""Sorting. A sorted array is the array indexed by `argsort`. All sorts are stable."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:
-    """Sort by the last key first: each further sort is stable and keeps the order so far."""
+    """Sort by the last key first: each further sort is stable and preserves the order so far."""
     keys = tuple(keys)
     if np.ndim(keys[0]) > 1:
         unsupported("`lexsort` of keys with several axes")
@@ -90,7 +90,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
 
 
 def order_of_keys(keys: Any, reverse: Any) -> Any:
-    """The order of a list by its keys, the first of which counts most; equal ones stay in order, also backwards."""
+    """The order of a list by its keys, the first of which has priority. It is stable, also when reversed."""
     n = len(keys[0])
     order = np.arange(n - 1, -1, -1) if reverse else np.arange(n)
     for key in backwards(keys):
@@ -109,7 +109,7 @@ def unique(
     return_counts: Any = False,
     axis: Any = None,
 ) -> Any:
-    """Of equal elements the first one is taken."""
+    """Of equal elements, the first one is returned."""
     if axis is not None:
         unsupported("`unique` along an axis")
     a = np.ravel(ar)

@@ -5,7 +5,7 @@
     CooArray, CooMatrix     data[k] in row row[k] and column col[k]
     DiaArray, DiaMatrix     what `diags` and `eye` return: the same as of `CooArray`, but its `data` cannot be read
 
-Each stands for the class of SciPy of the same name. A gradient has the elements that the array has.
+Each stands for the SciPy class of the same name. A gradient has the sparsity of the array.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from srcdiff.signature.standing_classes import stands_for
 
 
 class Sparse:
-    """What all of them have."""
+    """The base of all sparse classes."""
 
     shape: Any
     tocoo: Any
     __array_ufunc__ = None
     is_matrix = False
-    """Whether it is a `*_matrix`, whose `*` is that of matrices."""
+    """Whether it is a `*_matrix`, whose `*` is the matrix product."""
 
     @property
     def ndim(self: Any) -> Any:
@@ -114,7 +114,7 @@ class Sparse:
         )
 
     def like_self(self: Any, other: Any) -> Any:
-        """The other array, which must have the same elements, each once."""
+        """The other array, which must have the same sparsity without duplicates."""
         if self.shape[0] != other.shape[0] or self.shape[1] != other.shape[1]:
             raise ValueError("inconsistent shapes")
         other = self.in_same_format(other)
@@ -265,7 +265,7 @@ def _module() -> Any:
 
 
 class Compressed(Sparse):
-    """By rows or by columns."""
+    """Compressed by rows or by columns."""
 
     data: Any
     indices: Any
@@ -535,7 +535,7 @@ def _by_diagonals(name: str) -> dict[str, Any]:
         return getattr(_module(), of)((elements, (row, col)), shape=tuple(map(int, shape))).todia()
 
     def fits(value: Any) -> bool:
-        return False  # an argument has diagonals, which are no elements
+        return False  # the data of an argument are diagonals, not elements
 
     return {"__srcdiff_made__": made, "__srcdiff_fits__": fits}
 
@@ -553,7 +553,7 @@ _CLASSES = (
 
 
 def stand_for_scipys() -> None:
-    """Let these classes stand for SciPy's, whether it is installed or not."""
+    """Register these classes for those of SciPy, whether it is installed or not."""
     for name, kind, methods in _CLASSES:
         for method, function in methods(name).items():
             setattr(kind, method, staticmethod(function))

@@ -1,4 +1,4 @@
-"""Sparse equations by SuperLU: calls of SciPy out of generated code. The last factorisations are used again."""
+"""Sparse equations by SuperLU: generated code calls SciPy. The most recent factorisations are reused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from srcdiff.library.call_outs import CallOut
 
 _KEPT = 4
 _factors: list[tuple[Any, Any, Any, Any]] = []
-"""The elements, indices and places of the last matrices, by columns, and their factorisations."""
+"""The arrays of the most recent matrices in CSC form, and their factorisations."""
 _lock = threading.Lock()
 
 
@@ -60,7 +60,7 @@ sparse_solve_transposed_columns = CallOut.own(
 
 
 def solve_adjoint(data: Any, indices: Any, indptr: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    """A x = b, with the elements of A by columns."""
+    """The adjoint of A x = b, for A in CSC form."""
     b_bar = solve_transposed(data, indices, indptr, out_bar)
     return by_elements(data, indices, indptr, b_bar, out), None, None, b_bar
 
@@ -71,7 +71,7 @@ def solve_transposed_adjoint(data: Any, indices: Any, indptr: Any, b: Any, out: 
 
 
 def by_elements(data: Any, indices: Any, indptr: Any, rows: Any, columns: Any) -> Any:
-    """Minus the products of what belongs to the row and to the column of each element."""
+    """For each element, minus the product of the entries of its row and of its column."""
     bar = np.zeros(len(data), data.dtype)
     for j in range(len(indptr) - 1):
         for k in range(indptr[j], indptr[j + 1]):

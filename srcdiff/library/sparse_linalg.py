@@ -1,7 +1,7 @@
 """`scipy.sparse.linalg`: direct solvers by SuperLU, and Krylov methods in source.
 
-What a Krylov method finds has the derivative of the solution: the adjoint is one more run of the method, with the
-transposed matrix. What does not converge raises `RuntimeError`, where SciPy returns a number.
+The result of a Krylov method has the derivative of the exact solution: the adjoint runs the method once more, with the
+transposed matrix. If a method does not converge, it raises `RuntimeError`, where SciPy returns a number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from srcdiff.library.sparse_arrays import Csc, Csr, Sparse
 
 @dataclass(frozen=True)
 class Factors:
-    """What programs may use of the result of `splu`."""
+    """The attributes of the result of `splu` that programs may use."""
 
     matrix: Any
 
@@ -37,7 +37,7 @@ class Factors:
 
 
 def solved(matrix: Any, b: Any) -> Any:
-    """The x with matrix @ x = b, a vector or columns."""
+    """The x with matrix @ x = b, for a vector or for columns b."""
     matrix = compressed(matrix)
     b = floats(b)
     agree(matrix.shape[0], matrix.shape[1], "matrix must be square")
@@ -98,7 +98,7 @@ def spsolve_triangular(
     overwrite_b: Any = False,
     unit_diagonal: Any = False,
 ) -> Any:
-    """By substitution, in source: what is on the other side of the diagonal is not read."""
+    """By substitution, in source. Elements on the other side of the diagonal are not read."""
     found = A.tocsr()
     b = floats(b)
     if b.ndim != 1:
@@ -216,7 +216,7 @@ def by_minimal_residuals(
     maxiter: Any,
     restart: Any,
 ) -> Any:
-    """Saad and Schultz 1986: Arnoldi's basis, and rotations that make its Hessenberg matrix a triangle."""
+    """Saad and Schultz 1986: an Arnoldi basis, and rotations that make its Hessenberg matrix triangular."""
     n = len(b)
     size = min(restart, n)
     x = np.copy(x0)
@@ -263,11 +263,12 @@ def by_minimal_residuals(
     raise RuntimeError("gmres did not converge: pass a larger maxiter or restart")
 
 
-# Derivatives are solved to a relative tolerance of 1e-10 at least, whatever that of the solution is.
+# The equations of derivatives are solved to a relative tolerance of 1e-10 or better, for every tolerance of the
+# solution.
 
 
 def of_elements(data: Any, indices: Any, indptr: Any, by_rows: Any, rows: Any, columns: Any) -> Any:
-    """The adjoints of the elements: minus the adjoint of the right-hand side times the solution."""
+    """The adjoints of the elements: minus the product of the adjoint of the right-hand side and the solution."""
     bar = np.zeros(len(data), data.dtype)
     for i in range(len(indptr) - 1):
         for k in range(indptr[i], indptr[i + 1]):
@@ -279,7 +280,7 @@ def of_elements(data: Any, indices: Any, indptr: Any, by_rows: Any, rows: Any, c
 
 
 def with_rules(method: Any) -> Any:
-    """A method that finds x with A x = b, with the derivatives of x: each is one more run of the method."""
+    """Declare the derivatives of a method that finds x with A x = b: each runs the method once more."""
 
     def adjoint(
         data: Any,
@@ -337,7 +338,7 @@ minimal_residuals = with_rules(by_minimal_residuals)
 
 
 def start(A: Any, b: Any, x0: Any, maxiter: Any, M: Any, callback: Any, per_row: Any) -> Any:
-    """The matrix, the right-hand side, the start and the largest number of iterations."""
+    """The matrix, the right-hand side, the start, and the maximum number of iterations."""
     if M is not None or callback is not None:
         unsupported("`M` or `callback`")
     matrix = compressed(A)

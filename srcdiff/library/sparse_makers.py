@@ -1,4 +1,4 @@
-"""`scipy.sparse`: functions and classes that make sparse arrays."""
+"""`scipy.sparse`: functions and classes that create sparse arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from srcdiff.library.sparse_arrays import (
 
 
 def parts(arg1: Any, shape: Any, dtype: Any, by_rows: Any) -> Any:
-    """The parts of a compressed array: data, indices, places and shape."""
+    """The arrays of a compressed array: data, indices, indptr and shape."""
     if not isinstance(arg1, tuple) or len(arg1) != 3:
         unsupported("a sparse array that is made of this (use `(data, indices, indptr)` or `(data, (row, col))`)")
     data, indices, indptr = arg1
@@ -110,7 +110,7 @@ def coo_matrix(arg1: Any, shape: Any = None, dtype: Any = None, copy: Any = Fals
 
 
 def from_diagonals(diagonals: Any, offsets: Any, shape: Any, dtype: Any) -> Any:
-    """The parts of an array that has these diagonals: elements, rows, columns and shape."""
+    """The arrays of a matrix with these diagonals: elements, rows, columns and shape."""
     if not isinstance(offsets, tuple | list) and not is_array(offsets):
         diagonals = diagonals[0] if isinstance(diagonals, tuple | list) and is_array(diagonals[0]) else diagonals
         return of_diagonals((np.asarray(diagonals),), (offsets,), shape, dtype)
@@ -152,7 +152,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = Non
 
 
 def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: Any = None) -> Any:
-    """The element of column j of a diagonal is that of column j of the array."""
+    """As in SciPy, the element of a diagonal in column j comes from column j of the array."""
     data = np.atleast_2d(np.asarray(data))
     offsets = np.atleast_1d(np.asarray(diags))
     agree(len(offsets), data.shape[0], "number of diagonals does not match the number of offsets")

@@ -14,7 +14,7 @@ def fits(columns: Any, x: Any) -> None:
 
 
 def times_dense(data: Any, indices: Any, indptr: Any, shape: Any, x: Any, by_rows: Any) -> Any:
-    """The product with a vector or a matrix, of elements by rows or by columns."""
+    """The product with a vector or a matrix, for elements by rows or by columns."""
     fits(shape[1], x)
     dtype = np.result_type(data, x)
     if x.ndim == 1:
@@ -38,7 +38,7 @@ def times_dense(data: Any, indices: Any, indptr: Any, shape: Any, x: Any, by_row
 
 
 def by_coordinates(data: Any, row: Any, col: Any, shape: Any, x: Any) -> Any:
-    """The product of elements by coordinates with a vector or a matrix."""
+    """The product of an array in coordinate form with a vector or a matrix."""
     fits(shape[1], x)
     dtype = np.result_type(data, x)
     if x.ndim == 1:
@@ -54,7 +54,7 @@ def by_coordinates(data: Any, row: Any, col: Any, shape: Any, x: Any) -> Any:
 
 
 def expanded(data: Any, indices: Any, indptr: Any) -> Any:
-    """The elements, with the number of the row of each, and the indices."""
+    """The elements, the row number of each, and the indices."""
     count = indptr[-1]
     values = np.empty(count, data.dtype)
     outer, inner = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -67,7 +67,7 @@ def expanded(data: Any, indices: Any, indptr: Any) -> Any:
 
 
 def as_rows(data: Any, row: Any, col: Any, rows: Any, columns: Any) -> Any:
-    """The elements by rows, sorted by columns, where elements of the same place are one: their sum."""
+    """The elements by rows, sorted by columns. Duplicates are added."""
     places = np.empty(len(data), np.int64)
     for k in range(len(data)):
         places[k] = row[k] * columns + col[k]
@@ -90,7 +90,7 @@ def as_rows(data: Any, row: Any, col: Any, rows: Any, columns: Any) -> Any:
 
 
 def same_places(indices: Any, indptr: Any, other: Any, other_indptr: Any) -> Any:
-    """Whether two arrays have the same elements, sorted, and each of them once."""
+    """Whether two arrays have the same sparsity, sorted and without duplicates."""
     if len(indptr) != len(other_indptr):
         return False
     for i in range(len(indptr) - 1):
@@ -140,7 +140,7 @@ def element_of(data: Any, row: Any, col: Any, shape: Any, i: Any, j: Any) -> Any
 
 
 def scattered_product(data: Any, row: Any, col: Any, other: Any, shape: Any) -> Any:
-    """The elements times those of a dense array in the same places; it may be stretched."""
+    """The elements times those of a dense array at the same positions, with broadcasting."""
     wide = np.broadcast_to(other, (shape[0], shape[1]))
     result = np.empty(len(data), np.result_type(data, other))
     for k in range(len(data)):

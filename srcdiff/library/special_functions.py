@@ -34,7 +34,7 @@ def fresnel(z: Any) -> Any:
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """Of one order, an integer."""
+    """For one integer order."""
     if is_array(n):
         unsupported("`polygamma` of several orders")
     if n == 0:
@@ -43,12 +43,12 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """With respect to x it has no derivative here."""
+    """There is no derivative with respect to x here."""
     return hurwitz(x, 1.0) if q is None else hurwitz(x, q)
 
 
 def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
-    """Where it is real; its type is complex, as in SciPy."""
+    """For real results. Its type is complex, as in SciPy."""
     if np.iscomplexobj(z):
         unsupported("`lambertw` of complex numbers")
     x = np.asarray(z * 1.0) if is_array(z) else z * 1.0
@@ -78,7 +78,7 @@ def softplus(x: Any) -> Any:
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
-    """The largest element is subtracted first; its derivative is that of the exact sum."""
+    """The largest element is subtracted first. The derivative is that of the exact sum."""
     if return_sign:
         unsupported("`logsumexp` with `return_sign`")
     a = np.asarray(a) + 0.0

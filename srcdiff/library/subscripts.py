@@ -1,4 +1,4 @@
-"""The letters of `np.einsum`: all of this runs while the program is read."""
+"""The letters of `np.einsum`. All of this runs at compile time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @structural
 def subscripts(text: Any, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The letters of each operand and of the result; an ellipsis is replaced by new letters."""
+    """The letters of each operand and of the result. An ellipsis is replaced by new letters."""
     if not isinstance(text, str):
         raise TypeError("the subscripts of `einsum` must be a string known at compile time")
     given, arrow, result = text.replace(" ", "").partition("->")
@@ -59,7 +59,7 @@ def tensordot_letters(axes: Any, a_rank: int, b_rank: int) -> tuple[str, str, st
 
 @structural
 def next_pair(letters: tuple[str, ...], result: str) -> tuple[int, int]:
-    """The two operands whose product has the fewest axes; of these, the first that have a letter in common."""
+    """The two operands whose product has the fewest axes. Ties go to operands with a common letter."""
 
     def cost(pair: tuple[int, int]) -> tuple[int, bool]:
         kept = kept_letters(letters, pair, result)
@@ -70,7 +70,7 @@ def next_pair(letters: tuple[str, ...], result: str) -> tuple[int, int]:
 
 @structural
 def kept_letters(letters: tuple[str, ...], pair: tuple[int, int], result: str) -> str:
-    """The letters of a product of two operands that are still needed."""
+    """The letters of a product of two operands that later products need."""
     rest = "".join(x for k, x in enumerate(letters) if k not in pair) + result
     return "".join(x for x in unique(letters[pair[0]] + letters[pair[1]]) if x in rest)
 
@@ -126,5 +126,5 @@ def letters_of(operands: tuple[Any, ...]) -> str:
 
 @structural
 def operands_beside(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands behind the first one, of those that have numbers behind them."""
+    """The operands behind the first one, if lists of numbers follow them."""
     return operands[1 : len(operands) - 1 : 2]
