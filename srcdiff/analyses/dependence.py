@@ -253,10 +253,14 @@ class Dependence:
         groups = self.alike(loop, accesses)
         return all(
             self.seen_apart(loop, a, b, own, sums=sums)
-            or all(iterations_are_apart(loop, x, y, self.structure) for x in here for y in there)
+            or all(self.iterations_are_apart(loop, x, y) for x in here for y in there)
             for a, here in self.alike(loop, stores).items()
             for b, there in groups.items()
         )
+
+    def iterations_are_apart(self, loop: Loop, x: Load | Store, y: Load | Store) -> bool:
+        """Whether a load or store touches no element that another one touches in another iteration."""
+        return iterations_are_apart(loop, x, y, self.structure)
 
     def alike(self, loop: Loop, accesses: Sequence[Load | Store]) -> dict[tuple[Access, bool], list[Load | Store]]:
         """Loads and stores that the loop sees alike; of those with the same indices in the same block, one."""
@@ -264,7 +268,7 @@ class Dependence:
         groups: dict[tuple[Access, bool], dict[Any, Load | Store]] = {}
         for x in accesses:
             key = self.access(loop, x, natural=natural), isinstance(x, Store) and x.adds
-            groups.setdefault(key, {}).setdefault((x.indices, self.structure.block_of[x]), x)
+            groups.setdefault(key, {}).setdefault((x.indices, self.structure.block_of[x], x.claims), x)
         return {key: list(group.values()) for key, group in groups.items()}
 
     def seen_apart(

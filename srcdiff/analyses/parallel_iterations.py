@@ -10,7 +10,7 @@ from srcdiff.analyses.access_relations import iterations_are_apart, surely_meet
 from srcdiff.analyses.carried_reductions import MAXIMUM, MINIMUM, reduction_of
 from srcdiff.analyses.dependence import Dependence
 from srcdiff.diagnostics import Span
-from srcdiff.ir.nodes import Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.nodes import Block, Function, If, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.types import Array
 
 
@@ -109,6 +109,34 @@ class ParallelIterations:
                 seen.add((store.span, None))
                 what = f"iterations read {self.named(store)} as a whole while others write to it"
                 yield Conflict(what, store.span, None, sure=False)
+
+    def accesses(self, loop: Loop) -> Iterator[tuple[Load | Store, bool]]:
+        """The loads and stores of memory that iterations share, and whether each has its element alone.
+
+        A store has, unless it is part of a reduction; a load has if a store to the same element surely follows or
+        goes before in the same iteration.
+        """
+        dependence = self.dependence
+        effects = dependence.effects((loop,))
+        own = {v for o in walk(loop.body) for v in o.defines()}
+        stores = [s for s in effects.stores if not dependence.memory(s.array) <= own]
+        alone = [s for s in stores if not self.is_reduction(loop, s, s)]
+        places = {(s.array, s.indices, dependence.structure.block_of[s]) for s in alone}
+        for load in effects.loads:
+            if not dependence.memory(load.array) <= own:
+                blocks = self.blocks_around(load, loop)
+                yield load, any((load.array, load.indices, block) in places for block in blocks)
+        for store in stores:
+            yield store, store in alone
+
+    def blocks_around(self, operation: Operation, loop: Loop) -> Iterator[Block]:
+        """The block of an operation, and those around it up to the body of the loop."""
+        structure = self.dependence.structure
+        block = structure.block_of[operation]
+        yield block
+        while block is not loop.body:
+            block = structure.block_of[structure.owner[block]]
+            yield block
 
     def is_reduction(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
         """Whether both are parts of statements that reduce one variable, an array."""

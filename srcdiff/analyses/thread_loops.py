@@ -59,6 +59,8 @@ class Shared:
     """For each parameter of the loop, the reduction that it is."""
     private: tuple[Value, ...]
     """The arrays outside the loop that all iterations may add to: each block of iterations adds to one of its own."""
+    on_word: bool = False
+    """Whether its iterations are independent because the user says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class _Dependence(Dependence):
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
+        self.on_word = False
+        """Whether iterations were taken for independent because the user says so."""
         self.rows: dict[frozenset[Value], Loop] = {}
         """A loop parameter and a view, which are different in each iteration of the loop."""
         for operation in walk(function.body):
@@ -103,6 +107,15 @@ class _Dependence(Dependence):
             for y in self.views(b)
             if (loop := self.rows.get(frozenset((x, y)))) is not None
         )
+
+    def iterations_are_apart(self, loop: Loop, x: Load | Store, y: Load | Store) -> bool:
+        if super().iterations_are_apart(loop, x, y):
+            return True
+        claimed = any(
+            a.loop == b.loop and a.loop in loop.claims and (a.alone or b.alone) for a in x.claims for b in y.claims
+        )
+        self.on_word = self.on_word or claimed
+        return claimed
 
     def is_inside(self, inner: Loop, loop: Loop) -> bool:
         return loop in self.structure.loops_around(self.structure.block_of[inner])
@@ -139,8 +152,9 @@ class ThreadLoops:
             return Alone(pinned)
         if loop.parallel is not None and self.only_assigns(loop, own):
             return Shared(tuple(reductions), ())
+        self.dependence.on_word = False
         private = self.private(loop, own)
-        return private if isinstance(private, Alone) else Shared(tuple(reductions), private)
+        return private if isinstance(private, Alone) else Shared(tuple(reductions), private, self.dependence.on_word)
 
     def trips(self, loop: Loop) -> int | None:
         """The number of iterations, if it is a constant."""

@@ -347,7 +347,9 @@ def _threaded(choice: Choice) -> Threaded:
     if not choice.in_threads:
         return Threaded(choice.span, False, choice.reason)
     arrays = " and ".join(f"`{name}`" for name in dict.fromkeys(choice.private))
-    return Threaded(choice.span, True, f"each block of iterations adds to {arrays} of its own" if arrays else "")
+    told = ["its iterations are independent, as `prange` says"] if choice.on_word else []
+    told += [f"each block of iterations adds to {arrays} of its own"] if arrays else []
+    return Threaded(choice.span, True, "; ".join(told))
 
 
 _EXTERNAL_TITLE = "functions that are called as they are"

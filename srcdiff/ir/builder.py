@@ -13,6 +13,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Claims,
     Const,
     Coordinate,
     CoordinateKind,
@@ -141,6 +142,8 @@ class Builder:
         """Complex numbers that are `1j` times a constant times another number."""
         self.conjugates: dict[Value, Value] = {}
         self.span: Span | None = None
+        self.claims: Claims = ()
+        """What a user says of the loads and stores that are written."""
         self.stack: list[list[Operation]] = []
 
     def add(self, operation: Operation) -> None:
@@ -373,13 +376,22 @@ class Builder:
             return amount
         return self.cast(amount, COMPLEX) if is_complex(value.type) else self.apply("real", amount)
 
+    @contextlib.contextmanager
+    def claiming(self, claims: Claims) -> Iterator[None]:
+        """Loads and stores that are written meanwhile have these claims."""
+        self.claims = claims
+        try:
+            yield
+        finally:
+            self.claims = ()
+
     def load(self, array: Value, indices: tuple[Value, ...], name: str = "") -> Value:
         out = Value(element_type(array.array), name)
-        self.add(Load(out, array, indices, span=self.span))
+        self.add(Load(out, array, indices, self.claims, span=self.span))
         return out
 
     def store(self, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
-        self.add(Store(array, indices, value, adds, span=self.span))
+        self.add(Store(array, indices, value, adds, claims=self.claims, span=self.span))
 
     def dim(self, array: Value, axis: int) -> Value:
         out = Value(INT)

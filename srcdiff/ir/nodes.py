@@ -121,11 +121,27 @@ class Apply(Operation):
     args: Operands
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a user's `prange` says of a load or store: the loop of this number has it.
+
+    Another load or store with a claim of the same loop never touches its element in another iteration, if one of them
+    has the element `alone`.
+    """
+
+    loop: int
+    alone: bool = False
+
+
+Claims = tuple[Claim, ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Load(Operation):
     out: Result
     array: Operand
     indices: Operands
+    claims: Claims = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,6 +154,7 @@ class Store(Operation):
     adds: bool = False
     atomic: bool = False
     """Whether other threads may add to the same element at the same time."""
+    claims: Claims = ()
 
 
 class CoordinateKind(Enum):
@@ -332,8 +349,8 @@ class If(Operation):
 class Parallel:
     """What a user says of a loop by `prange`: its iterations are independent, but for reductions.
 
-    A pass looks whether that can be true, and takes the mark from the loop. The loop over the sweeps of a Jacobian has
-    the mark, too, for the pass that lets threads share loops.
+    A pass looks whether that can be true, and puts claims in place of the mark. The loop over the sweeps of a Jacobian
+    has the mark, too, for the pass that lets threads share loops.
     """
 
     reductions: tuple[tuple[str, Span], ...] = ()
@@ -354,6 +371,8 @@ class Loop(Operation):
     parallel: Parallel | None = None
     threads: bool = False
     """Whether threads share its iterations. It hands nothing on, and no pass moves memory of an iteration out of it."""
+    claims: tuple[int, ...] = ()
+    """The numbers of the users' loops whose iterations these are: claims of loads and stores have them, too."""
 
     @property
     def counted(self) -> bool:

@@ -629,7 +629,8 @@ class Adjoint:
             return
         shadow = self.shadow(operation.array, mirror)
         indices = tuple(self.value(i, mirror) for i in operation.indices)
-        self.builder.store(shadow, indices, out_bar, adds=True)
+        with self.builder.claiming(operation.claims):
+            self.builder.store(shadow, indices, out_bar, adds=True)
 
     def reverse_store(self, operation: Store, mirror: Mirror) -> None:
         matters = operation.value in self.active or not operation.adds
@@ -638,17 +639,21 @@ class Adjoint:
             indices = tuple(self.value(i, mirror) for i in operation.indices)
             if operation.value in self.active:
                 element = Value(element_type(shadow.array), self.bar(operation.value) if operation.value.name else "")
-                self.builder.add(Load(element, shadow, indices, span=operation.span))
+                self.builder.add(Load(element, shadow, indices, operation.claims, span=operation.span))
                 adjoint = self.builder.cast(element, widest(element.type))
                 if not operation.adds:
-                    self.builder.store(shadow, indices, self.builder.const(0.0))
+                    with self.builder.claiming(operation.claims):
+                        self.builder.store(shadow, indices, self.builder.const(0.0))
                 self.add(mirror, operation.value, adjoint)
             else:
-                self.builder.store(shadow, indices, self.builder.const(0.0))
+                with self.builder.claiming(operation.claims):
+                    self.builder.store(shadow, indices, self.builder.const(0.0))
         if operation in self.restores:
             array = self.value(operation.array, mirror)
             indices = tuple(self.value(i, mirror) for i in operation.indices)
-            self.builder.store(array, indices, self.value(self.restores[operation], mirror))
+            before = self.value(self.restores[operation], mirror)
+            with self.builder.claiming(operation.claims):
+                self.builder.store(array, indices, before)
 
     def reverse_alloc(self, operation: Alloc, mirror: Mirror) -> None:
         fill = operation.fill
@@ -953,9 +958,8 @@ class Adjoint:
         outs = [Value(p.type, p.name) for p in params]
         bounds = self.backwards(operation, mirror)
         body = Block(tuple(inner.operations), tuple(yields))
-        self.builder.add(
-            Loop(loop.index, bounds, tuple(params), tuple(inits), None, body, tuple(outs), span=operation.span)
-        )
+        given = loop.index, bounds, tuple(params), tuple(inits), None, body, tuple(outs)
+        self.builder.add(Loop(*given, claims=operation.claims, span=operation.span))
         for (value, _), out in zip(captured, outs[len(slots) :], strict=False):
             mirror.adjoints[value] = out
         for k, out in zip(done, outs[len(slots) + len(captured) :], strict=True):

@@ -94,7 +94,8 @@ def _without(
                         operation = replace(operation, shape=shape, like=None)
                 case Load() | Store() if operation.array in axes:
                     array = operation.array
-                    operation = replace(operation, array=arrays[array], indices=rest(operation.indices, axes[array]))
+                    indices = rest(operation.indices, axes[array])
+                    operation = replace(operation, array=arrays[array], indices=indices, claims=())
             operations.append(operation.rebuilt(visit))
         return changed(block, operations=(*of_loops.pop(block, ()), *operations))
 

@@ -319,7 +319,7 @@ def save_overwritten(
             if isinstance(operation, Store) and operation.array in chosen and operation not in first:
                 kind = operation.array.array.dtype
                 old = Value(scalar_of(kind))
-                into.append(Load(old, operation.array, operation.indices, span=operation.span))
+                into.append(Load(old, operation.array, operation.indices, operation.claims, span=operation.span))
                 restores[operation] = old
             if isinstance(operation, Call) and operation.function not in restoring:
                 for array in dict.fromkeys(a for a in operation.written if a in chosen):

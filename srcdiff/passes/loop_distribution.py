@@ -90,7 +90,7 @@ class _Distribution:
         for store in loop.body.operations:
             if isinstance(store, Store) and (made := self.moved(store, loop, independent)) is not None:
                 stores.append(store)
-                loads[made] = Load(made.out, store.array, store.indices, span=made.span)
+                loads[made] = Load(made.out, store.array, store.indices, store.claims, span=made.span)
         if not stores:
             return (loop,)
         needed, chain = set[Value](), list[Operation]()

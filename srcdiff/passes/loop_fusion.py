@@ -302,6 +302,7 @@ class _Fuse:
             outs=(*first.outs, *second.outs),
             body=Block((*first.body.operations, *body.operations), (*first.body.yields, *body.yields)),
             count=first.count if first.count is not None else second.count,
+            claims=tuple(dict.fromkeys((*first.claims, *second.claims))),
         )
 
     def pays(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:

@@ -40,7 +40,7 @@ class _Interchange:
             if isinstance(operation, Loop) and inner is not None and self.pays(operation, inner, loops):
                 constants = operation.body.operations[:-1]
                 moved = replace(operation, body=Block((*constants, *inner.body.operations)))
-                operations.append(replace(inner, body=Block((moved,))))
+                operations.append(replace(inner, body=Block((moved,)), claims=()))  # of one iteration of the other
             else:
                 operations.append(operation.rebuilt(self.block))
         return changed(block, operations=tuple(operations))

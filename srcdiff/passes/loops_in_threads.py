@@ -53,6 +53,8 @@ class Choice:
     """The arrays of which each block has one."""
     reason: str = ""
     """Why one thread runs it."""
+    on_word: bool = False
+    """Whether its iterations are independent because the user says so."""
 
 
 def share_loops(state: Any) -> None:
@@ -91,7 +93,9 @@ class _Sharing:
             written = _Blocks(loop, choice, self.loops, build)
             reason = written.why_not()
             if not reason:
-                self.choices.append(Choice(loop.span, True, tuple(a.name for a in choice.private)))
+                self.choices.append(
+                    Choice(loop.span, True, tuple(a.name for a in choice.private), on_word=choice.on_word)
+                )
                 written.write()
                 build.span = None
                 return

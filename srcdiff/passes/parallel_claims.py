@@ -4,18 +4,26 @@
                     y[i] = x[i]                                             y[i] = x[i]
 
 What the analysis cannot decide is taken on the user's word: the program is differentiated as if the iterations ran in
-their order. Whether a loop of the derivative runs in threads does not depend on what the user says of loops, so no
-other pass has to keep it true.
+their order. Such a loop gets a number, and its loads and stores get claims of that number. The adjoint of a load or
+store touches the same element of the array of adjoints, so it has the same claims. `analyses/thread_loops.py` uses
+them, where it looks whether threads can share a loop of the derivative.
+
+A pass may drop a claim, or the number of a loop. It must drop one if a loop gets other iterations than the user's loop
+has, if a loop is written several times, or if accesses to two elements become accesses to one.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from srcdiff.analyses.parallel_iterations import Conflict, ParallelIterations
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.ir.nodes import Block, Loop, Operation, changed, walk
+from srcdiff.ir.nodes import Block, Claim, Claims, Load, Loop, Operation, Store, changed, walk
+
+_NUMBERS = itertools.count(1)
+"""Of loops: no two have the same number, though a derivative is written into another program."""
 
 
 def check_claims(state: Any) -> None:
@@ -25,6 +33,7 @@ def check_claims(state: Any) -> None:
         return
     state.has_parallel_loops = True
     problems: list[Problem] = []
+    claimed = _Claimed()
     for function in functions:
         looked_at = ParallelIterations(function)
         for loop in walk(function.body):
@@ -32,9 +41,11 @@ def check_claims(state: Any) -> None:
                 found = list(looked_at.conflicts(loop))
                 problems += [_problem(c) for c in found if c.sure]
                 state.claims += tuple((loop.span, c) for c in found if not c.sure)
+                if found:
+                    claimed.add(loop, looked_at)
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
-    state.main, *callees = [changed(f, body=_without_claims(f.body)) for f in functions]
+    state.main, *callees = [changed(f, body=claimed.block(f.body)) for f in functions]
     state.callees = tuple(callees)
 
 
@@ -49,9 +60,27 @@ def _problem(conflict: Conflict) -> Problem:
     return Problem("SD503", conflict.what, places[0] if places else None, notes=notes)
 
 
-def _without_claims(block: Block) -> Block:
-    operations = []
-    for operation in block.operations:
-        made = operation.rebuilt(_without_claims)
-        operations.append(replace(made, parallel=None) if _is_claimed(made) else made)
-    return changed(block, operations=tuple(operations))
+class _Claimed:
+    """Writes numbers and claims in place of the marks of loops."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Operation, int] = {}
+        self.claims: dict[Operation, Claims] = {}
+
+    def add(self, loop: Loop, looked_at: ParallelIterations) -> None:
+        """A loop of which something is taken on the user's word."""
+        number = self.numbers[loop] = next(_NUMBERS)
+        for access, alone in looked_at.accesses(loop):
+            self.claims[access] = (*self.claims.get(access, access.claims), Claim(number, alone))
+
+    def block(self, block: Block) -> Block:
+        return changed(block, operations=tuple([self.operation(o) for o in block.operations]))
+
+    def operation(self, operation: Operation) -> Operation:
+        made = operation.rebuilt(self.block)
+        if isinstance(made, Load | Store) and operation in self.claims:
+            return replace(made, claims=self.claims[operation])
+        if isinstance(made, Loop) and _is_claimed(made):
+            numbers = (self.numbers[operation],) if operation in self.numbers else ()
+            return replace(made, parallel=None, claims=(*made.claims, *numbers))
+        return made

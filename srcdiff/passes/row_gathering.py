@@ -237,7 +237,7 @@ class _Rows:
             inner, body=replace(inner.body, operations=tuple(o for o in inner.body.operations if o not in gone))
         )
         operations = tuple(rest if o is inner else o for o in nest.outer.body.operations)
-        into.append(replace(nest.outer, body=replace(nest.outer.body, operations=operations)))
+        into.append(replace(nest.outer, body=replace(nest.outer.body, operations=operations), claims=()))
 
     def collect(self, nest: _Nest, group: _Group, builder: Builder) -> None:
         """A loop over the rows that get something: from all neighbours at once, or from each that there is."""

@@ -542,6 +542,7 @@ class _Replacement:
                 body=Block(tuple(operations), _joined(yields)),
                 outs=_joined(outs),
                 count=None if loop.count is None else self.fresh(loop.count),
+                claims=() if self.copies else loop.claims,
             )
         )
 

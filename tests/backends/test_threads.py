@@ -161,6 +161,54 @@ def rows_of_columns(a):
     return np.sum(out * out)
 
 
+@njit(parallel=True)
+def scattered(x, places, w):
+    y = np.zeros(len(x))
+    for i in prange(len(x)):
+        y[places[i]] = np.sin(x[i]) * w[0]
+    return np.sum(y * y)
+
+
+@njit(parallel=True)
+def flat_rows(x, n, m):
+    y = np.empty(n * m)
+    for i in prange(n):
+        for j in range(m):
+            y[i * m + j] = np.exp(x[i * m + j]) * x[j]
+    return np.sum(y * y)
+
+
+@njit(parallel=True)
+def in_place(x, places, steps):
+    y = x.copy()
+    for _ in range(steps):
+        for i in prange(len(x)):
+            y[places[i]] = y[places[i]] * np.sin(y[places[i]])
+    return np.sum(y * y)
+
+
+@njit(parallel=True)
+def rows_of_any_length(x, starts):
+    y = np.zeros(len(x))
+    for i in prange(len(starts) - 1):
+        total = 0.0
+        for j in range(starts[i], starts[i + 1]):
+            total += x[j]
+        for j in range(starts[i], starts[i + 1]):
+            y[j] = x[j] / total
+    return np.sum(y**3)
+
+
+@njit(parallel=True)
+def two_places(x, places):
+    """Of different loops over the same range, iterations may touch the same elements."""
+    y = np.zeros(len(x))
+    for k in range(2):
+        for i in prange(len(x)):
+            y[places[k, i]] = y[places[k, i]] * x[i] + np.cos(x[i])
+    return np.sum(y * y)
+
+
 CASES = {
     "prices": (prices, (X, X[::-1].copy(), 0.3), (0, 1, 2), True),
     "strided": (prices, (X[::2], X[1::2], 0.3), (0, 1, 2), True),
@@ -178,6 +226,11 @@ CASES = {
     "backwards": (backwards, (X,), (0,), True),
     "whole arrays": (whole_arrays, (ROWS, ROWS[2]), (0, 1), True),
     "chosen elements": (chosen_elements, (X, PLACES), (0,), False),
+    "scattered": (scattered, (X, RNG.permutation(12), X[:3]), (0, 2), True),
+    "flat rows": (flat_rows, (X, 3, 4), (0,), True),
+    "in place": (in_place, (X, RNG.permutation(12), 2), (0,), True),
+    "rows of any length": (rows_of_any_length, (X, np.array([0, 3, 4, 9, 12])), (0,), True),
+    "two places": (two_places, (X, np.stack([RNG.permutation(12), RNG.permutation(12)])), (0,), True),
     "early exit": (early_exit, (X,), (0,), False),
     "rows of columns": (rows_of_columns, (ROWS,), (0,), True),
 }
@@ -213,7 +266,9 @@ def test_every_iteration_in_any_order_without_races(name, any_work):
     assert not is_shared or "get_num_threads" in gradient.source
 
 
-@pytest.mark.parametrize("name", ["prices", "logistic", "table", "own arrays", "jacobi", "whole arrays"])
+@pytest.mark.parametrize(
+    "name", ["prices", "logistic", "table", "own arrays", "jacobi", "whole arrays", "scattered", "in place"]
+)
 def test_other_modes(name, any_work):
     function, args, wrt, _ = CASES[name]
     tangents = tuple(0.5 * np.asarray(a) if k in wrt else None for k, a in enumerate(args))
@@ -297,6 +352,22 @@ def test_explain_tells_what_it_takes_on_the_users_word():
 
     (claim,) = srcdiff.explain(scattered, X, PLACES, wrt=0).claims
     assert claim.what == "two iterations write to the same element of `y`"
+
+
+def test_explain_tells_which_loops_run_in_threads_on_the_users_word(any_work):
+    rows = srcdiff.explain(srcdiff.grad(in_place, parallel=True), *CASES["in place"][1]).threads
+    assert "its iterations are independent, as `prange` says" in [t.why for t in rows if t.in_threads]
+
+
+def test_the_word_of_users_is_about_prange_only(any_work):
+    def scattered_by_range(x, places, w):
+        y = np.zeros(len(x))
+        for i in range(len(x)):
+            y[places[i]] = np.sin(x[i]) * w[0]
+        return np.sum(y * y)
+
+    rows = srcdiff.explain(srcdiff.grad(scattered_by_range, parallel=True), *CASES["scattered"][1]).threads
+    assert "two iterations may write to the same element of `y`" in [t.why for t in rows if not t.in_threads]
 
 
 def test_gpus_have_threads_of_their_own():
