@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import sys
 import types
 import warnings
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +17,7 @@ import srcdiff
 from tests import programs
 from tests.numerical import Derivative, clone, gradient, numbers_in
 from tests.programs import PROGRAMS, Program
+from tests.subset import is_chosen
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
@@ -70,9 +69,8 @@ def assert_like_argument(bar: Any, argument: Any) -> None:
 
 
 def cases() -> list[Any]:
-    """Every program on `python`; every fifth on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 5
-    compiled = [p for p in PROGRAMS if zlib.crc32(p.name.encode()) % step == 0]
+    """Every program on `python`; one in six on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    compiled = [p for p in PROGRAMS if is_chosen(p.name, 6)]
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
     return found + [pytest.param(p, "numba", marks=pytest.mark.numba, id=f"{p.name}-numba") for p in compiled]
 

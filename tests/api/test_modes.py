@@ -7,7 +7,6 @@ does.
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,7 @@ from tests.arrays.programs import PROGRAMS as ARRAY_PROGRAMS
 from tests.arrays.rows import Row
 from tests.numerical import clone, numbers_in
 from tests.programs import PROGRAMS, Program
+from tests.subset import every
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
@@ -148,9 +148,7 @@ def test_a_tangent_of_another_shape_is_refused() -> None:
 
 CORPUS = [*PROGRAMS, *ARRAY_PROGRAMS]
 COSTLY = {"gaussian_process"}  # to the third order
-HALF, SAMPLE = CORPUS[::2], [p for p in CORPUS[::24] if p.name not in COSTLY]
-if os.environ.get("SRCDIFF_TEST_ALL"):
-    HALF, SAMPLE = CORPUS, CORPUS
+THIRD, SAMPLE = every(3, CORPUS), [p for p in every(30, CORPUS) if p.name not in COSTLY]
 
 #: The derivative in a given direction, as a function of so many arguments and the tangents.
 ALONG: dict[int, Callable[..., Any]] = {
@@ -198,7 +196,7 @@ class Directions:
             assert abs(found - expected) <= AGREE[self.program.single_precision] * max(1.0, scale), self.arguments
 
 
-@pytest.mark.parametrize("program", HALF, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", THIRD, ids=lambda program: program.name)
 def test_second_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
     """Forward over reverse, reverse over reverse and reverse over forward: the Hessian between two directions."""
     gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")

@@ -12,6 +12,7 @@ import srcdiff
 from srcdiff.driver import compiling
 from tests.numerical import clone
 from tests.programs import PROGRAMS, Program
+from tests.subset import every
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
@@ -36,13 +37,13 @@ def assert_workspace_gives_the_same(program: Program, backend: str) -> None:
                 assert_same(gradient(*clone(arguments)), workspace(*clone(arguments)))
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.at], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", every(3, [p for p in PROGRAMS if p.at]), ids=lambda p: p.name)
 def test_workspace_gives_what_the_gradient_gives(program):
     assert_workspace_gives_the_same(program, "python")
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.at][::25], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", every(60, [p for p in PROGRAMS if p.at]), ids=lambda p: p.name)
 def test_compiled_workspace_gives_what_the_gradient_gives(program):
     assert_workspace_gives_the_same(program, "numba")
 

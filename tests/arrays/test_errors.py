@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tests.arrays.comparison import BACKENDS, call, same
 from tests.arrays.errors import RAISED, REFUSED, Failure, Refusal
 from tests.arrays.rows import NUMPY
 from tests.numerical import clone, is_active_type
+from tests.subset import every
 
 on_both_backends = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -24,9 +24,8 @@ def _derivative(failure: Failure | Refusal, backend: str) -> srcdiff.Derivative:
 
 def _on_backends() -> list[Any]:
     """Every failure on `python`; every third on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 3
     found = [pytest.param(f, "python", id=f"{f.name}-python") for f in RAISED]
-    return found + [pytest.param(f, "numba", id=f"{f.name}-numba") for f in RAISED[::step]]
+    return found + [pytest.param(f, "numba", id=f"{f.name}-numba") for f in every(3, RAISED)]
 
 
 @pytest.mark.parametrize(("failure", "backend"), _on_backends())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from srcdiff.emit import support
 from tests.arrays.comparison import BACKENDS, assert_close, assert_like_argument, assert_slopes, call, same, slopes
 from tests.arrays.rows import NUMPY, Row, array, once, positive_definite, regular, row
 from tests.numerical import clone
+from tests.subset import every
 
 BEFORE_NUMPY_2_5 = pytest.mark.skipif(NUMPY >= (2, 5), reason="NumPy 2.5 does it differently")
 SINCE_NUMPY_2_5 = pytest.mark.skipif(NUMPY < (2, 5), reason="NumPy does so since 2.5")
@@ -228,9 +228,8 @@ ROWS: list[Row] = [
 
 def cases() -> list[Any]:
     """Every row on `python`; every third on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 3
     found = [pytest.param(r, "python", id=f"{r.name}-python") for r in ROWS]
-    return found + [pytest.param(r, "numba", marks=pytest.mark.numba, id=f"{r.name}-numba") for r in ROWS[::step]]
+    return found + [pytest.param(r, "numba", marks=pytest.mark.numba, id=f"{r.name}-numba") for r in every(3, ROWS)]
 
 
 @pytest.mark.parametrize(("one", "backend"), cases())

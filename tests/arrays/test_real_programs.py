@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,7 @@ from tests.arrays.comparison import slopes as slopes_of
 from tests.arrays.programs import PROGRAMS, escape_counts
 from tests.arrays.rows import Row, array
 from tests.numerical import clone
+from tests.subset import every
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
@@ -40,10 +40,9 @@ def slopes(program: Row, k: int) -> list[Slope]:
 
 
 def _on_backends() -> list[Any]:
-    """Every program on `python`; every sixth on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 6
+    """Every program on `python`; one in six on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
-    return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in PROGRAMS[::step]]
+    return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in every(6, PROGRAMS)]
 
 
 @pytest.mark.parametrize(("program", "backend"), _on_backends())

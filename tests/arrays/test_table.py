@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +15,7 @@ from tests.arrays.comparison import slopes as slopes_of
 from tests.arrays.rows import Row, has_single
 from tests.arrays.table import GROUPS
 from tests.numerical import clone
+from tests.subset import is_chosen
 
 NAMED = [(f"{group}-{row.name}", row) for group, rows in GROUPS.items() for row in rows]
 POINTS = [(f"{name}-{k}", row, k) for name, row in NAMED for k in range(len(row.at))]
@@ -27,7 +26,7 @@ def _on_backends() -> list[Any]:
     found = []
     for name, row, k in POINTS:
         found.append(pytest.param(row, k, "python", id=f"{name}-python"))
-        if k == 0 and ("SRCDIFF_TEST_ALL" in os.environ or zlib.crc32(name.encode()) % 24 == 0):
+        if k == 0 and is_chosen(name, 24):
             found.append(pytest.param(row, k, "numba", id=f"{name}-numba", marks=pytest.mark.numba))
     return found
 

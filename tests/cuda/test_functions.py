@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tests.arrays.programs import PROGRAMS as ARRAY_PROGRAMS
 from tests.arrays.table import GROUPS
 from tests.cuda.samples import SAMPLES, Sample
 from tests.programs import PROGRAMS, Program
+from tests.subset import every
 
 
 def leaves(x: Any) -> list[Any]:
@@ -35,11 +35,6 @@ def assert_same(found: Any, expected: Any, *, single: bool = False) -> None:
             continue
         rtol, atol = (2e-5, 1e-6) if single else (1e-9, 1e-11)  # sums in another order
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
-
-
-def some(rows: Sequence[Any], step: int) -> Sequence[Any]:
-    """Each so many of the rows; with SRCDIFF_TEST_ALL, all of them."""
-    return rows if "SRCDIFF_TEST_ALL" in os.environ else rows[::step]
 
 
 # ------------------------------------------------------------------------------------------------------------ batches
@@ -268,7 +263,7 @@ def is_recursive(program: Program) -> bool:
 CORPUS = [p for p in PROGRAMS if p.at and not p.single_precision and not is_recursive(p)]
 
 
-@pytest.mark.parametrize("program", some(CORPUS, 9), ids=lambda p: p.name)
+@pytest.mark.parametrize("program", every(12, CORPUS), ids=lambda p: p.name)
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_program_of_the_corpus(program: Program) -> None:
     compare(program.function, program.wrt, program.at[-1])
@@ -302,7 +297,7 @@ OF_ONE_SAMPLE = [
 
 
 @pytest.mark.parametrize("shared", ["each", "sum"])
-@pytest.mark.parametrize("program", some(OF_ONE_SAMPLE, 14), ids=lambda p: p.name)
+@pytest.mark.parametrize("program", every(18, OF_ONE_SAMPLE), ids=lambda p: p.name)
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_program_of_the_corpus_for_each_sample(program: Program, shared: str) -> None:
     """Right, or refused for what a thread cannot do."""
@@ -338,7 +333,7 @@ def test_program_of_the_corpus_for_each_sample(program: Program, shared: str) ->
         assert_same(leaves(bar), wanted, single=single)
 
 
-@pytest.mark.parametrize("program", some(ARRAY_PROGRAMS, 8), ids=lambda p: p.name)
+@pytest.mark.parametrize("program", every(11, ARRAY_PROGRAMS), ids=lambda p: p.name)
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_array_program(program: Any) -> None:
     compare(program.function, program.wrt, program.at[0])
@@ -347,7 +342,7 @@ def test_array_program(program: Any) -> None:
 ROWS = [pytest.param(row, id=f"{group}-{row.name}") for group, rows in GROUPS.items() for row in rows]
 
 
-@pytest.mark.parametrize("row", some(ROWS, 18))
+@pytest.mark.parametrize("row", every(24, ROWS))
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_array_function(row: Any) -> None:
     compare(row.function, row.wrt, row.at[0])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import os
 import symtable
 import types
 import warnings
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -18,9 +16,9 @@ import srcdiff
 from srcdiff.backends.python import interpreter
 from tests.numerical import clone, numbers_in
 from tests.programs import PROGRAMS, Program
+from tests.subset import is_chosen
 
-STEP = 1 if "SRCDIFF_TEST_ALL" in os.environ else 6
-CHOSEN = [p for p in PROGRAMS if p.at and zlib.crc32(p.name.encode()) % STEP == 0]
+CHOSEN = [p for p in PROGRAMS if p.at and is_chosen(p.name, 6)]
 
 
 def undefined_names(text: str) -> set[str]:

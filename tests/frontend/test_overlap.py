@@ -1,6 +1,5 @@
 """Where Numba reads elements that it has written, srcdiff follows NumPy, and says so."""
 
-import os
 import warnings
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from numba import njit
 
 import srcdiff
+from tests.subset import EVERYTHING
 
 
 def shifted(y):
@@ -104,7 +104,7 @@ def element(y):
 
 NO_OVERLAP = [computed, assigned, copied, ahead, halves, interleaved, of_one, itself, element]
 
-RUN = [*OVERLAP, *NO_OVERLAP] if "SRCDIFF_TEST_ALL" in os.environ else [alone, element]
+RUN = [*OVERLAP, *NO_OVERLAP] if EVERYTHING else [alone, element]
 """Those that Numba compiles, which takes its time."""
 
 

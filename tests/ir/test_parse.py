@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-import zlib
 from dataclasses import replace
 
 import pytest
@@ -23,6 +21,7 @@ from srcdiff.passes import manager
 from tests.ir.operations import CALLEE, LEGAL, OBJECTS, PARAMETERS, program
 from tests.numerical import clone
 from tests.programs import PROGRAMS
+from tests.subset import is_chosen
 
 BODIES = [pytest.param(body, id=f"{kind}-{k}") for kind, bodies in LEGAL.items() for k, body in enumerate(bodies)]
 
@@ -159,8 +158,7 @@ def test_comments_around_functions_are_passed_over():
 
 def some_programs():
     """Every twentieth program; with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 20
-    return [p for p in PROGRAMS if p.at and p.wrt and zlib.crc32(p.name.encode()) % step == 0]
+    return [p for p in PROGRAMS if p.at and p.wrt and is_chosen(p.name, 20)]
 
 
 def without_places(function: Function) -> Function:
