@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
 import linecache
 import math
+import pstats
 import re
 import sys
 import traceback
@@ -205,3 +207,14 @@ def test_buffer_that_is_not_full_costs_no_references():
     plain = times_counted("pass")
 
     assert times_counted("if top == kept.shape[0]: kept = grown(kept, top)") == plain
+
+
+def test_calls_have_names_in_a_profile():
+    def square_of_sine(x):
+        return math.sin(x) ** 2
+
+    gradient = srcdiff.grad(square_of_sine)
+    before = gradient(0.5)
+    with cProfile.Profile() as profile:
+        assert gradient(0.5) == before
+    assert any("square_of_sine" in name for _, _, name in pstats.Stats(profile).stats)

@@ -32,6 +32,7 @@ class Direct(_dispatcher.Dispatcher):
             return False
         if types not in self.known:
             self.known[types] = compiled  # kept, since what follows does not keep it
+            self.__code__ = function.__code__  # for profilers, which ask for the name and the place of what runs
             self._insert([t._code for t in types], compiled.entry_point, False)  # type: ignore[attr-defined]
         return True
 
