@@ -16,7 +16,7 @@ from srcdiff.signature.trees import LEAF, NODES, Part, Structure
 
 
 def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
-    """All that there is of the arguments at run time; the first number of a path says which argument."""
+    """The parts of the arguments that exist at run time. The first number of a path is the position of the argument."""
     for k, (name, x) in enumerate(arguments.items()):
         for part in NODES.named(x, name):
             if not isinstance(part.value, Static):
@@ -24,7 +24,7 @@ def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
 
 
 def is_written(x: Static) -> bool:
-    """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
+    """Whether generated code can write the constant as a literal. It cannot write functions and members of enums."""
     return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float | complex)
 
 
@@ -34,7 +34,7 @@ def holds_stored(x: Abstract) -> bool:
 
 
 def result_converter(x: Abstract) -> Converter | None:
-    """What makes a result of what generated code returns for it; None if it is the same.
+    """A function that converts the result of generated code for users; None if no conversion is needed.
 
     Lists come as tuples of known length, or as arrays with their length; dictionaries and dataclasses as tuples.
     """
@@ -50,7 +50,7 @@ def result_converter(x: Abstract) -> Converter | None:
 
 
 def _rows(leaves: Sequence[Description], structure: Structure, result: Any) -> list[Any]:
-    """The elements of a list, of which generated code returns a column for each number that they are made of."""
+    """The elements of a list. Generated code returns one column for each number in an element."""
     *storage, length = result
     columns = [_column(array, length) for array in storage]
     if columns and structure is LEAF:
@@ -60,5 +60,5 @@ def _rows(leaves: Sequence[Description], structure: Structure, result: Any) -> l
 
 
 def _column(storage: Any, length: int) -> list[Any]:
-    """The numbers of an array, or the arrays of a list, of which the first is none of them."""
+    """The numbers of a column. For arrays, it is a list whose first element is not part of the list."""
     return storage[:length].tolist() if isinstance(storage, np.ndarray) else list(storage[1 : length + 1])

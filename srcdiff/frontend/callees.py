@@ -1,4 +1,4 @@
-"""Functions that the program calls: what they write, raise and read from outside."""
+"""Functions that the program calls: their writes, their exceptions, and the outside values that they read."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def holds_array(value: Value) -> bool:
 
 
 def finished(program: Program, outside: Sequence[Value]) -> Program:
-    """The program whose recursive functions get all that they read as arguments, and return arrays of their own.
+    """The finished program: recursive functions get all outside values as arguments, and return new arrays.
 
-    Derivatives inside the program come first: those of recursive functions are then such functions, too.
+    Derivatives inside the program are taken first, because their functions must be finished in the same way.
     """
     program = pass_outside_values(mark_writing_calls(program), outside)
     return replace(program, callees=tuple(with_own_results(c) for c in program.callees))
 
 
 def with_own_results(function: Function) -> Function:
-    """The function with copies of the arrays that it would give and that are not its own, or that it gives twice."""
+    """The function with copies of returned arrays that are not new, or that it returns twice."""
     sites, taken = points_to(function), set(function.params)
     copies: list[Operation] = []
     yields: list[Value] = []
@@ -39,7 +39,7 @@ def with_own_results(function: Function) -> Function:
 
 
 def mark_writing_calls(program: Program) -> Program:
-    """Note which calls write into arrays they are given, raise or print: that is seen by whoever calls."""
+    """Mark calls that write into their arguments, raise or print. Callers observe these effects."""
     writing: dict[str, tuple[int, ...]] = {}
     effects = functions_with(program.callees, (Raise, Print))
 
@@ -70,7 +70,7 @@ def mark_writing_calls(program: Program) -> Program:
 
 
 def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
-    """Recursive functions get what they read from outside as further arguments, all of them alike."""
+    """Recursive functions get the outside values that they read as further arguments. All of them get the same ones."""
     if not program.callees or not outside:
         return program
 

@@ -1,4 +1,4 @@
-"""Which derivative is meant, and what it asks of arguments and results: floats to differentiate by, one number."""
+"""The requested derivative, and its requirements: floats to differentiate by, and a result that is one number."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
 Lists = Mapping[List, Stored]
-"""What stands for lists among arguments."""
+"""The storage of lists among the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """Which derivative is meant, of a function that is read elsewhere."""
+    """The requested derivative of a function."""
 
     mode: str
     wrt: tuple[str, ...]
@@ -29,12 +29,12 @@ class Derivation:
     has_aux: bool = False
     single: bool = True
     jacobian: bool = False
-    """Whether all tangents, or all pullbacks, are meant; the mode is empty if the one with fewer sweeps is."""
+    """Whether all tangents or all pullbacks are requested. An empty mode means the one with fewer sweeps."""
     directions: int | None = None
 
     @property
     def takes(self) -> int:
-        """How many arguments it takes beside those of the function."""
+        """The number of arguments besides those of the function."""
         return len(self.wrt) if self.mode == "forward" and not self.jacobian else 0
 
 
@@ -66,7 +66,7 @@ def tangent_beside(argument: Abstract, lists: Lists, name: str) -> Abstract:
 
 
 def beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
-    """Something made like `x`, with a new value for each float among its values."""
+    """A structure like `x`, with a new value for each float."""
 
     names = NODES.named(x, name, Layout.variable)
 
@@ -98,7 +98,7 @@ def _contents(x: Abstract, lists: Lists) -> Abstract:
 
 
 def require_number(result: Abstract, has_aux: bool, span: Span | None) -> None:
-    """Refuse a result whose gradient is not that of one float."""
+    """Refuse a result that is not a single float, because it has no gradient."""
 
     def refuse(message: str, help_: str = "") -> NoReturn:
         raise DifferentiationError([Problem("SD401", message, span, help=help_)])
@@ -147,14 +147,14 @@ def are_lengths(x: Abstract) -> list[bool]:
 
 
 def refuse_lists_in_jacobian(parts: Iterable[Abstract], span: Span | None) -> None:
-    """Lists whose lengths are known only at run time have no axis in a Jacobian."""
+    """Refuse lists whose lengths are only known at run time, because a Jacobian needs fixed axes."""
     if any(isinstance(leaf, List | Stored) for x in parts for leaf in NODES.leaves(x)):
         message = "a list with a length known only at run time has no axis in a Jacobian"
         raise ListsInJacobianError([Problem("SD404", message, span, help="use arrays as arguments and results")])
 
 
 def row_of_jacobian(rank: int, arguments: Sequence[Abstract], single: bool) -> Abstract:
-    """The derivatives of an array with so many axes, or of a number: a structure like that of the arguments."""
+    """The derivatives of a number, or of an array with this many axes: a structure like that of the arguments."""
 
     def cell(leaf: Abstract) -> Abstract:
         if not (isinstance(leaf, Value) and is_inexact(leaf.type)):
@@ -167,7 +167,7 @@ def row_of_jacobian(rank: int, arguments: Sequence[Abstract], single: bool) -> A
 
 
 def jacobian_form(result: Abstract, yields: Iterable[Value], arguments: Sequence[Abstract], single: bool) -> Abstract:
-    """How a Jacobian is made: like the result, with a structure like the arguments in place of each float."""
+    """The structure of a Jacobian: that of the result, with a structure like the arguments in place of each float."""
     values = iter(yields)
 
     def visit(leaf: Abstract) -> Abstract:

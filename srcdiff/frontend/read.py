@@ -106,7 +106,7 @@ def read(
 ) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
-    `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
+    `exact` is about broadcasting (see broadcasting.py). A function of the library is read for a place `inside` the
     user's program. With `derivative`, that derivative of the function is read instead of it. A `kernel` is what a
     thread of a GPU runs. With an `error_model`, that is what division by zero does, whatever Numba was told. Where a
     name has two types after a branch or a loop, and is used, what follows is read for each.

@@ -1,4 +1,4 @@
-"""What reading a function gives: its IR, and what is known about its arguments and its surroundings."""
+"""The result of reading a function: its IR, and facts about its arguments and outside values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from srcdiff.ir.nodes import Program, Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outside:
-    """A number or an array from the enclosing scope: read anew at every call."""
+    """A number or an array from the enclosing scope, read again at every call."""
 
     place: Place
     name: str
-    """The variable that it is, or is part of."""
+    """The variable that is or contains the value."""
     path: tuple[Any, ...]
-    """Which part."""
+    """The path of the value in the variable."""
     value: Value
 
     def read(self) -> Any:
@@ -30,7 +30,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A value that is passed to a function of the program."""
+    """A value that is passed to another function of the program."""
 
     function: str
     parameter: str
@@ -40,7 +40,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value that a statement gives a name to, or returns, as `%return`."""
+    """A value that a statement assigns to a name, or returns, as `%return`."""
 
     name: str
     value: Value
@@ -52,39 +52,39 @@ class Reading:
     """A function read at certain argument types."""
 
     program: Program
-    """Where it has derivatives inside it, the functions that it calls see the outside values: they are not finished."""
+    """With derivatives inside, the functions that it calls are unfinished: they read outside values directly."""
     arguments: dict[str, Abstract]
     result: Abstract
     outside: tuple[Outside, ...]
     guards: tuple[Guard, ...]
     captured: Captured
     lists: dict[List, Stored]
-    """What stands for lists among the arguments."""
+    """The storage of the lists among the arguments."""
     intermediates: dict[str, Value]
     """Numbers that the function assigns once, by name."""
     assumes_sizes: bool = False
-    """Whether it was read as if no size were one that stretches."""
+    """Whether it was read without broadcasting sizes that are only one at run time."""
     assumes_pythons: bool = False
-    """Whether something else would come of arguments that are numbers of NumPy's."""
+    """Whether the program would differ for arguments that are NumPy numbers."""
     unknown_calls: tuple[Any, ...] = ()
-    """The problems to report if the backend does not compile the calls of unknown functions."""
+    """The problems to report if the backend cannot compile calls of unknown functions."""
     passed: tuple[Passed, ...] = ()
     """The values that were passed to other functions of the program."""
     named: tuple[Named, ...] = ()
-    """The values that statements give names to, or return."""
+    """The values that statements assign to names, or return."""
     outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
-    """How the branches of the function may go; what is known before it runs goes one way."""
+    """The possible outcomes of branches. A condition known at compile time has one outcome."""
     told_options: dict[str, Any] = field(default_factory=dict)
     """The compile options that follow from the Numba options of the functions."""
     differences: tuple[str, ...] = ()
-    """Lines in which functions that Numba compiles give other numbers, and why."""
+    """Lines where functions compiled by Numba give different numbers, and the reason."""
     changed_lists: tuple[str, ...] = ()
-    """Lists of the caller's that it changes."""
+    """The caller's lists that it changes."""
     written_kinds: frozenset[type] = frozenset()
-    """The classes whose instances are written to: they have an identity."""
+    """The classes whose instances are written, so that they have an identity."""
     held_outside: tuple[Place, ...] = ()
-    """Where lists and instances of these classes were found outside."""
+    """The places of outside lists, and of outside instances of these classes."""
     changed_attributes: tuple[str, ...] = ()
-    """Attributes of the caller's objects that it assigns."""
+    """The attributes of the caller's objects that it assigns."""
     draws: bool = False
-    """Whether it draws random numbers: it must not be called a second time, as it would draw others."""
+    """Whether it draws random numbers. Then it must not be called twice, because the draws would differ."""

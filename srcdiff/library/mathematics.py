@@ -1,4 +1,8 @@
-"""Functions of `math` that consist of several primitives, as Python that srcdiff reads."""
+"""Functions of `math` that consist of several primitives, as Python that srcdiff reads.
+
+They return NaN where `math` raises for infinity or NaN, as the primitives do. Integers have 64 bits; larger results
+raise `OverflowError`.
+"""
 
 from __future__ import annotations
 

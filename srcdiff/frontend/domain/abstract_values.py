@@ -24,17 +24,17 @@ class Static:
 
     value: Any
     numpys: bool = field(default=False, compare=False)
-    """Whether it is a number of NumPy's."""
+    """Whether it is a number of NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Own(Static):
-    """A function that srcdiff itself calls. Rules that users declare do not apply to it."""
+    """A function that srcdiff itself calls. Rules that users declare are not applied to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceName:
-    """A name of `numba.cuda` that means something in kernels: `grid`, `threadIdx.x`, `atomic.add`."""
+    """A name of `numba.cuda` with a meaning in kernels: `grid`, `threadIdx.x`, `atomic.add`."""
 
     name: str
 
@@ -45,7 +45,7 @@ def is_device_module(module: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Parts(Node):
-    """What is made of parts that are known when the function is compiled."""
+    """A structure whose parts are known at compile time."""
 
     items: tuple[Abstract, ...]
 
@@ -63,26 +63,26 @@ class Parts(Node):
 @dataclass(frozen=True, slots=True)
 class Tuple(Parts):
     kind: type | None = None
-    """The namedtuple class, if it is one."""
+    """The class of a namedtuple."""
     is_list: bool | None = field(default=False, compare=False)
-    """Whether it is a list from outside, which is not changed; None where paths meet, and it may be either."""
+    """Whether it is an immutable list from outside. None after a join of paths on which this differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Parts):
-    """A dictionary, or an instance of a class: read by its keys or attributes, and not changed.
+    """A dictionary or an instance, read by its keys or attributes and not changed.
 
-    A list of other things than numbers is one where it comes from the caller or goes there.
+    A list with elements other than numbers is a record if it is an argument or a result.
     """
 
     kind: Layout
     site: Any = field(default=None, compare=False)
-    """The place where a dictionary was made; if one of that place is changed, all of them are objects."""
+    """The program point that creates a dictionary. If one of these dictionaries is changed, all become objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Structured(Record):
-    """A structured array, of which each field is an array; or a record of NumPy's, of which each field is a number.
+    """A structured array, each field of which is an array; or a NumPy record, each field of which is a number.
 
     The layout is a `RecordLayout`.
     """
@@ -90,7 +90,7 @@ class Structured(Record):
 
 @dataclass(frozen=True, slots=True)
 class Element(Parts):
-    """An element of a structured array: the array, and its indices. What is written to it is written to the array."""
+    """An element of a structured array: the array and its indices. Writes go to the array."""
 
     @property
     def layout(self) -> Layout:
@@ -107,35 +107,35 @@ class Element(Parts):
 
 
 Group = Tuple | Record
-"""What is made of parts, and not changed."""
+"""A value that consists of parts and is immutable."""
 
 
 _numbers = itertools.count()
 scope_numbers = itertools.count(1)
-"""Numbers of calls and of objects: both are scopes of variables."""
+"""The numbers of calls and objects. Both are scopes of variables."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class List:
-    """The identity of a list; what it holds is in the environment, so that all its names see a change."""
+    """The identity of a list. Its contents are in the environment, so that all its names see a change."""
 
     number: int = field(default_factory=lambda: next(_numbers))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Object:
-    """The identity of an instance whose attributes are written: they are variables of a scope of its own."""
+    """The identity of an instance whose attributes are written. They are variables of a scope of its own."""
 
     kind: type
     defaults: Mapping[str, Abstract] = field(default_factory=dict)
-    """The values that its class has, for attributes that it does not have itself."""
+    """The class attributes that the instance does not have itself."""
     number: int = field(default_factory=lambda: next(scope_numbers))
     """The number of the scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Super:
-    """`super()` in a method of a class: the instance, and the class above which attributes are looked up."""
+    """`super()` in a method: the instance, and the class above which the lookup starts."""
 
     of: Abstract
     above: type
@@ -143,31 +143,32 @@ class Super:
 
 @dataclass(frozen=True, slots=True)
 class Items(Parts):
-    """What a list holds while that is known element by element."""
+    """The contents of a list whose elements are known one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a list holds at run time: an array for each part of its elements, and its length.
+    """The contents of a list at run time: an array for each part of its elements, and its length.
 
-    Lists in it are rows of arrays with one axis more, as wide as the longest needs, and an array of their lengths.
+    Lists in it are rows of arrays with one more axis, which is as wide as the longest list needs, and an array of
+    lengths.
     """
 
     element: Description
     arrays: tuple[Value, ...]
     length: Value
     at: tuple[Value, ...] = ()
-    """Which row of the arrays it is, if it is itself an element of a list."""
+    """Its row in the arrays, if it is an element of another list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a list holds that is an element of another one, or part of such an element: what is there."""
+    """The contents of a list that is an element of another list, or a part of one. It is not copied."""
 
     outer: List
     position: Value
     path: tuple[int, ...]
-    """Which part of the element."""
+    """The part of the element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class Range:
     stop: Abstract
     step: Abstract
     parallel: bool = False
-    """Whether it is a `prange`: the user says that a loop over it has independent iterations."""
+    """Whether it is a `prange`: the user asserts that its iterations are independent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class Reversed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Through:
-    """`map(function, of)`, `starmap` or `filter`: nothing is computed before somebody goes through it."""
+    """`map(function, of)`, `starmap` or `filter`. Nothing is computed before it is consumed."""
 
     how: str
     function: Abstract
@@ -208,7 +209,7 @@ class Through:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drawn:
-    """What an iterator gives, as a list; of one that reads as it goes, what it reads must not change meanwhile."""
+    """The elements of an iterator as a list. The sources of a lazy iterator must not change meanwhile."""
 
     name: str
     items: List
@@ -217,16 +218,16 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Generated:
-    """A generator: nothing of its body runs before somebody goes through it."""
+    """A generator. Its body does not run before it is consumed."""
 
     name: str
     function: Any
-    """What tells it from generators of other functions."""
+    """The identity of the generator function."""
     frame: Any
     bound: dict[str, Abstract]
     """Its arguments."""
     number: int = field(default_factory=lambda: next(scope_numbers))
-    """The number of the scope that says how far somebody has gone through it."""
+    """The number of the scope with the state of the generator."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -249,7 +250,7 @@ class Closure:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Transformed:
-    """A derivative of a function; `derivation` says which."""
+    """A derivative of a function, specified by `derivation`."""
 
     derivation: Any
     function: Abstract
@@ -257,7 +258,7 @@ class Transformed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
-    """One of several functions, by a number known at run time."""
+    """One of several functions, selected by a number at run time."""
 
     number: Value
     options: tuple[Abstract, ...]
@@ -271,14 +272,14 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class TypeOf:
-    """`type(x)` of a number that may be Python's or NumPy's: one of several classes."""
+    """`type(x)` of a number that may be Python's or NumPy's, so it is one of several classes."""
 
     options: tuple[type, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with numbers in it, `template.format(*values)`; only `print`, `assert` and `raise` take it."""
+    """Text with numbers in it, `template.format(*values)`. Only `print`, `assert` and `raise` accept it."""
 
     template: str
     values: tuple[Value, ...] = ()
@@ -286,7 +287,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """An exception that was caught: its class, and its arguments as `Raise` has them."""
+    """A caught exception: its class, and its arguments in the form of `Raise`."""
 
     kind: type[BaseException]
     parts: tuple[Any, ...]
@@ -299,7 +300,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Assigned on some paths: `flag` says whether."""
+    """Assigned on some paths; `flag` is true there."""
 
     flag: Abstract
     value: Abstract
@@ -307,7 +308,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value on some paths and `None` on others: `flag` says whether it is a value."""
+    """A value on some paths and `None` on others; `flag` is true where it is a value."""
 
     flag: Abstract
     value: Abstract
@@ -315,14 +316,14 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """Cannot be used; the problem is reported if somebody does."""
+    """An unusable value. Its problem is reported if it is used."""
 
     problem: Problem | None
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The length of an axis: its key (equal keys are equal sizes), and how to have it as a value."""
+    """The length of an axis: its key (equal keys mean equal sizes), and a function that writes it as a value."""
 
     key: tuple[Any, ...]
     value: Callable[[], Value] = field(compare=False)
@@ -330,29 +331,29 @@ class Size:
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Lazy:
-    """An array that is not computed yet: `at` writes the computation of one element.
+    """An array that is not computed yet. `at` writes the computation of one element.
 
-    What takes an array apart element by element takes it as it is; for everything else it is computed first, and so it
-    is before anything may write into the arrays it reads.
+    Elementwise consumers use it directly; others compute it first. It is also computed before a write to an array that
+    it reads.
     """
 
     dtype: str
     sizes: tuple[Size, ...]
     at: Callable[[tuple[Value, ...]], Value]
     reads: tuple[tuple[Value, bool], ...] = ()
-    """The arrays it reads, and whether from each only the element at the same place."""
+    """The arrays that it reads, and for each whether only the element at the same index is read."""
     plain: bool = False
     """Whether an element costs no more than a load."""
     array: Value | None = None
     """The array, once it is computed."""
     home: object = None
-    """The block in which it came up: once computed there, it need not be computed again."""
+    """The block that created it. If it is computed there, it need not be computed again."""
     view_of: Value | None = None
-    """The array that NumPy would return a view of; the copy must not differ observably from it."""
+    """The array of which NumPy would return a view. The copy must not be distinguishable from it."""
     ordered: bool = True
-    """Whether NumPy lays it out in memory as what it reads."""
+    """Whether NumPy gives it the memory layout of the arrays that it reads."""
     number: int = field(default_factory=lambda: next(_numbers))
-    """The order in which they came up, which is that in which they are computed."""
+    """The order of creation, which is the order in which they are computed."""
 
     @property
     def rank(self) -> int:
@@ -361,7 +362,7 @@ class Lazy:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """All places of an array of this shape, in order; with what is there, if the array is given."""
+    """All indices of an array of this shape, in order, with the elements if the array is given."""
 
     shape: tuple[Abstract, ...]
     of: Value | None = None
@@ -369,7 +370,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """How to go through something: how many elements, and the one at a position."""
+    """An iteration: the number of elements, and a function that writes the one at a position."""
 
     length: Abstract
     element: Callable[[Abstract], Abstract]

@@ -1,7 +1,7 @@
 """The lattice of descriptions: the part of an abstract value that is not a run-time value.
 
-Two descriptions can be compared and joined. The join holds what either holds; `POISON` is the top of the lattice, and
-nobody can use it.
+Descriptions can be compared and joined. The join describes every value that either describes; `POISON` is the top of
+the lattice, an unusable value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from srcdiff.signature.trees import NODES
 
 POISON = Description("poison")
 NOTHING = Description("nothing")
-"""The elements of a list that has had none yet: of any type."""
+"""The element description of a list that has had no elements yet. It joins with every type."""
 
 
 def describe(x: Abstract) -> Description:
@@ -94,12 +94,12 @@ _PARTS: tuple[tuple[type[Parts], str], ...] = ((Tuple, "tuple"), (Items, "items"
 
 
 def is_computed(x: Abstract) -> bool:
-    """Whether a part of a result is a value of the function's: numbers are, other constants are not."""
+    """Whether a part of a result is computed by the function. Numbers are; other constants are not."""
     return not isinstance(x, Static) or isinstance(x.value, bool | int | float | complex)
 
 
 def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items | Element:
-    """What has this description and these parts."""
+    """The structure with this description and these parts."""
     if d.kind == "items":
         return Items(tuple(items))
     if d.kind == "element":
@@ -109,7 +109,7 @@ def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items | Eleme
 
 
 def scalar_of(d: Description) -> Scalar | None:
-    """The scalar type that a described number has at run time."""
+    """The scalar type of a described number at run time."""
     if d.kind == "value" and isinstance(d.detail, Scalar):
         return d.detail
     if d.kind == "static":
@@ -126,7 +126,7 @@ def scalar_of(d: Description) -> Scalar | None:
 
 
 def loosened(d: Description) -> Description:
-    """The same with numbers at run time: what a name that changes in a loop becomes."""
+    """The description with numbers at run time instead of constants, for names that change in a loop."""
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
@@ -145,7 +145,7 @@ def is_without_axes(type_: object) -> bool:
 
 
 def join(a: Description, b: Description, *, flags: bool = True) -> Description:
-    """What holds either; without `flags`, a missing value is any value."""
+    """The join of two descriptions. Without `flags`, a missing value joins with any value."""
     if a == b or b == NOTHING:
         return a
     if a == NOTHING:
@@ -180,19 +180,19 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
 
 
 def list_of(element: Description) -> Description:
-    """A list whose length is known at run time."""
+    """The description of a list whose length is known at run time."""
     return Description("stored", None, (element,))
 
 
 def join_with_none(a: Description, b: Description) -> Description:
-    """What holds a value or `None`: numbers, arrays and tuples of those."""
+    """The join of a value and `None`, for numbers, arrays and tuples of these."""
     values = [d.parts[0] if d.kind == "optional" else d for d in (a, b) if d != NONE]
     inner = loosened(values[0] if len(values) == 1 else join(values[0], values[1]))
     return Description("optional", None, (inner,)) if is_plain(inner) else POISON
 
 
 def is_plain(d: Description) -> bool:
-    """Whether it is made of numbers and arrays."""
+    """Whether the description consists of numbers and arrays."""
     return all(leaf.kind == "value" for leaf in NODES.leaves(d))
 
 
@@ -215,13 +215,13 @@ def same_function(a: Abstract, b: Abstract) -> bool:
 
 
 def is_of_numbers(d: Description) -> bool:
-    """Whether elements are made of numbers alone: no arrays and no lists."""
+    """Whether elements consist of numbers only: no arrays and no lists."""
     types = stored_types(d)
     return types is not None and all(isinstance(t, Array) for t in types) and not holds_lists(d)
 
 
 def holds_lists(d: Description) -> bool:
-    """Whether elements are lists, or have some in them."""
+    """Whether elements are or contain lists."""
     return any(leaf.kind == "stored" for leaf in NODES.leaves(d))
 
 
@@ -236,7 +236,7 @@ def holds_complex(d: Description) -> bool:
 
 
 def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:
-    """A part of a described element, and how many arrays the parts before it have."""
+    """A part of a described element, and the number of arrays of the parts before it."""
     before = 0
     for k in path:
         before += sum(len(stored_types(p) or ()) for p in d.parts[:k])
@@ -245,14 +245,14 @@ def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:
 
 
 def with_part(d: Description, path: tuple[int, ...], part: Description) -> Description:
-    """The element with another part."""
+    """The element description with one part replaced."""
     if not path:
         return part
     return d.remade(with_part(p, path[1:], part) if k == path[0] else p for k, p in enumerate(d.parts))
 
 
 def stored_types(d: Description) -> tuple[Type, ...] | None:
-    """The types of the arrays in which lists of such elements are stored; None if they cannot be."""
+    """The types of the arrays that store lists of such elements; None if they cannot be stored."""
     match d.kind:
         case "value":
             return (Array(d.detail.dtype, 1) if isinstance(d.detail, Scalar) else Stack(d.detail),)
@@ -273,7 +273,7 @@ _MOST_AXES = 2  # a list of lists of lists would need three
 
 
 def arrays_in(x: Any) -> Iterator[Value]:
-    """The arrays that can be reached from what a name stands for."""
+    """The arrays that can be reached from an abstract value."""
     if isinstance(x, Value):
         if isinstance(x.type.element if isinstance(x.type, Stack) else x.type, Array):
             yield x
@@ -292,7 +292,7 @@ def arrays_in(x: Any) -> Iterator[Value]:
 
 
 def leaf_types(d: Description) -> tuple[Type, ...] | None:
-    """The types of the run-time values a described value is made of; None if it cannot be stored."""
+    """The types of the run-time values in a described value; None if it cannot be stored."""
     if d.kind == "value":
         return (d.detail,)
     if d.kind in ("static", "nothing"):
@@ -314,18 +314,18 @@ def is_number(x: Abstract) -> bool:
 
 
 def is_owned(d: Description) -> bool:
-    """Whether a list is described by what it holds."""
+    """Whether a list is described by its contents."""
     return d.kind == "owned" or (d.kind == "maybe" and d.parts[0].kind == "owned")
 
 
 def mentioned(d: Description) -> set[List]:
-    """The lists that a description names by their identity."""
+    """The lists that a description refers to by identity."""
     found = {d.detail} if d.kind == "list" else set()
     return found.union(*(mentioned(p) for p in d.parts)) if d.parts else found
 
 
 def handles(x: Abstract) -> set[List]:
-    """The lists that something holds on to."""
+    """The lists that a value refers to."""
     match x:
         case List():
             return {x}
@@ -351,7 +351,7 @@ def handles(x: Abstract) -> set[List]:
 
 
 def objects_in(x: Any) -> set[Object]:
-    """The objects that something holds on to, apart from the attributes of objects."""
+    """The objects that a value refers to, apart from attributes of objects."""
     match x:
         case Object():
             return {x}

@@ -1,7 +1,7 @@
-"""What reads a program: the state and the place it has got to, the operations written so far, and what was learned.
+"""The reader of a program: the state and place of the interpretation, the operations so far, and the facts learned.
 
-The reader writes operations (ir/builder.py, shapes.py). All that it does with syntax stands in functions that take it
-as their first argument, in `interpreter/` and `handlers/`, and is found there by tables (interpreter/tables.py).
+The reader writes operations (ir/builder.py, shapes.py). The functions for syntax are in `interpreter/` and `handlers/`.
+They take the reader as their first argument, and tables find them (interpreter/tables.py).
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class Reader(Shapes):
         self.exact = False
         """Whether sizes that are one only at run time are broadcast."""
         self.trusted = False
-        """Whether sizes that must be equal are: in adjoints of library calls, whose arguments have been checked."""
+        """Whether sizes are assumed to be equal where required: in adjoints of library calls with checked arguments."""
         self.is_kernel = False
-        """Whether it is what a thread of a GPU runs."""
+        """Whether the function runs in a GPU thread."""
         self.error_model = ""
         """The requested error model, which overrides the Numba options."""
         self.split: set[ast.AST] = set()
-        """Branches and loops after which the paths do not meet again, because a name would have two types."""
+        """Branches and loops whose paths are not joined, because a name would have two types."""
 
         self.stateful: set[Any] = set()
         """Classes whose instances are written to, and places that make dictionaries which are changed.
@@ -76,21 +76,21 @@ class Reader(Shapes):
         These are objects with identity, all others are values.
         """
         self.dictionary_keys: dict[tuple[int, str], Any] = {}
-        """The keys of dictionaries that are changed, by the variables that hold what is under them."""
+        """The keys of dictionaries that are changed, by the variables that hold their values."""
         self.defaults: dict[type, Mapping[str, Abstract]] = {}
-        """The values that classes have, for attributes that their instances do not have."""
+        """Class attributes that instances do not have themselves."""
         self.objects: dict[int, Object] = {}
         """The objects, by the number of their scope."""
         self.constructing: list[Object] = []
         """Objects whose `__init__` is being read."""
         self.lifted: dict[int, Object | List] = {}
-        """What stands for instances outside and their lists, by the identity of these: it is there from the start."""
+        """The objects for outside instances and their lists, by the identity of these. They exist from the start."""
         self.hoisting = False
-        """Whether that is being made."""
+        """Whether these objects are being created."""
         self.held_outside: list[Place] = []
-        """Where lists and such instances were found outside: an argument must not be one of them."""
+        """The places of outside lists and such instances. An argument must not be one of them."""
         self.lifting: list[int] = []
-        """The instances outside that are being opened: one may refer to itself."""
+        """The outside instances being opened. An instance may refer to itself."""
 
         # -- problems
         self.problems: list[Problem] = []
@@ -99,117 +99,117 @@ class Reader(Shapes):
         self.culprits: dict[Problem, ast.AST] = {}
         """The branch or loop after which a name has two types."""
         self.early: list[Problem] = []
-        """What was read where no iteration had made it."""
+        """Names that a loop's body makes unusable, with the reason."""
         self.poisoned: dict[Any, Abstract] = {}
-        """Names that a loop's body leaves unusable, with the reason."""
+        """Statements whose effect others may observe, found in some reading of them."""
         self.shared: dict[ast.AST, Problem] = {}
         """Statements that change what others may see, found in some reading of them."""
         self.unknown_calls: list[Problem] = []
-        """Calls of unknown functions, as problems for a backend that does not know them either."""
+        """Calls of unknown functions, as problems for a backend that does not know these functions either."""
         self.differences: dict[tuple[str, int], str] = {}
-        """Lines in which functions that Numba compiles give other numbers, and why."""
+        """Lines where functions compiled by Numba give different numbers, and the reason."""
 
         # -- what the program is, beside its operations
         self.guards = Guards()
         self.rules = RulesRead()
-        """The rules that users declared for the functions that the program calls."""
+        """The rules of users for the functions that the program calls."""
         self.outside: list[Outside] = []
         self.first: list[Operation] = []
-        """What stands at the start of a kernel, wherever it was asked for: coordinates, and arrays of constant size."""
+        """Operations at the start of a kernel: coordinates, and arrays of constant size."""
         self.coordinates: dict[tuple[CoordinateKind, int], Value] = {}
         self.device_arrays: dict[Any, Value] = {}
         self.units: dict[Any, Unit] = {}
         """Recursive functions at certain argument types."""
         self.told_options: dict[str, Any] = {}
-        """What the functions that are read ask of the code that is generated."""
+        """The compile options that the Numba options of the functions require."""
         self.handed_over: list[Passed] = []
         self.named: list[Named] = []
         self.assigned: dict[str, list[Value]] = {}
-        """What the function that is differentiated assigns to its names."""
+        """The values that the differentiated function assigns to each name."""
         self.outcomes: dict[ast.If, set[bool]] = {}
-        """How the branches of the function that is differentiated may go."""
+        """The possible outcomes of the branches in the differentiated function."""
         self.changed: set[List] = set()
-        """Lists that the program changes, and those that they are elements of."""
+        """Lists that the program changes, and the lists that contain them."""
 
         # -- what was assumed, so that the program must be read anew where it does not hold
         self.assumes = False
-        """Whether sizes were taken to be equal where one of them might be one."""
+        """Whether sizes were assumed to be equal although one of them might be one."""
         self.assumes_pythons = False
-        """Whether something else would come of arguments that are numbers of NumPy's."""
+        """Whether the program would differ for arguments that are NumPy numbers."""
 
         # -- calls
         self.chain: list[Called] = []
-        """The calls that are being read, also those around recursive functions."""
+        """The calls being read, including those around recursive functions."""
         self.deepest: Span | None = None
-        """Where calls were nested more deeply than Python allows."""
+        """The place where calls were nested more deeply than Python allows."""
         self.led_to: dict[str, Span] = {}
-        self.calls_around: dict[str, Span] = {}
-        """The same for the calls that are being read."""
-        self.reached: dict[Problem, dict[str, Span]] = {}
-        """For each problem, the calls that were being read when it was found."""
         """For each other file that has been read, the call that led there."""
+        self.calls_around: dict[str, Span] = {}
+        """The same for the calls being read."""
+        self.reached: dict[Problem, dict[str, Span]] = {}
+        """For each problem, the calls being read when it was found."""
         self.recursive: set[Any] = set()
-        """Functions, with their arguments, that have turned out to call themselves."""
+        """Functions, with their arguments, that call themselves."""
         self.units_in_progress: list[Unit] = []
         self.unknown: set[str] = set()
-        """Recursive functions that were called before the type of their result was known."""
+        """Recursive functions that were called before their result type was known."""
         self.stand_ins: set[Any] = set()
-        """Sizes that stand for those of the arguments of the derivative that is being read."""
+        """Sizes of the arguments of the derivative being read."""
 
         # -- exceptions that are caught
         self.escapes: list[Escape] = []
-        """Places of the statement that is being read which may raise: what follows them is written into a branch."""
+        """Places in the current statement that may raise. The code that follows is written into a branch."""
         self.level = 0
-        """How many blocks are being written where such a branch may begin: not inside of elementwise loops."""
+        """The number of open blocks in which such a branch may begin. Elementwise loops allow none."""
         self.codes: dict[Value, frozenset[int]] = {}
-        """How statements may have been left, by the number that says it."""
+        """The possible exits of the statements, for the value that holds the exit code."""
         self.exits_met: dict[Value, ExitsMet] = {}
-        """Where two ways to leave statements met."""
+        """The joins of two exits."""
 
         # -- loops
         self.learned: dict[Any, dict[Any, Description]] = {}
-        """What a loop has turned out to carry, for the next time it is read."""
+        """The values that a loop was found to carry, for its next reading."""
         self.not_pythons: set[Any] = set()
-        """Numbers that a loop carries which are Python's before it, but not in all iterations."""
+        """Loop-carried numbers that are Python's before the loop, but not in all iterations."""
         self.sure: set[ast.AST] = set()
-        """Loops of which it is known that they run."""
+        """Loops that are known to run at least once."""
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
-        """Loops that stand for one over all places of an array."""
+        """Nested loops that stand for one loop over all indices of an array."""
         self.conditions: set[ast.AST] = set()
-        """`and` and `or` of which only the truth is asked."""
+        """`and` and `or` of which only the truth value is used."""
 
         # -- facts about values, which hold wherever the value is
         self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
         """Arrays that are not computed yet."""
         self.storage: set[Value] = set()
-        """The arrays that lists are stored in, which nothing else refers to."""
+        """The arrays that store lists. Nothing else refers to them."""
         self.stands_for_list: dict[Value, frozenset[Value]] = {}
-        """Storage of lists that a recursive function gave, with that of the lists they may be in Python."""
+        """The storage of lists from recursive functions, with the storage of the lists that they may be in Python."""
         self.given_for: dict[Doubt, Value] = {}
-        """What was passed to a recursive function that may have returned it."""
+        """The arguments of a recursive function that it may have returned."""
         self.boxes: dict[Value, bool] = {}
-        """Numbers that are arrays without axes in NumPy, and whether of others' memory."""
+        """Numbers that are arrays without axes in NumPy, and whether they are views."""
         self.boxed: set[Key] = set()
-        """Names that are given such."""
+        """Names that are assigned such numbers."""
         self.mixed: set[Any] = set()
         """Names that are numbers on some paths, and arrays without axes on others."""
         self.numpys: set[Value] = set()
         """Constants that are NumPy's."""
         self.computed_by_numpy: set[Value] = set()
-        """Numbers that are NumPy's: elements of arrays, and what NumPy's functions give."""
+        """Numbers that are NumPy's: elements of arrays, and results of NumPy's functions."""
         self.held: dict[Value, str] = {}
-        """Integers that are elements of arrays, and the type that NumPy has for them."""
+        """Integers that are elements of arrays, and their type in NumPy."""
         self.became_floats = 0
-        """How many integers have become floats where paths meet."""
+        """The number of integers that have become floats in joins."""
         self.powers: set[Value] = set()
         """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
         self.whole: set[Value] = set()
-        """Floats to differentiate by that the caller gives as integers."""
+        """Floats to differentiate by that the caller passes as integers."""
 
     # -- the state ---------------------------------------------------------------------------------------------------
 
     def update(self, **changes: Any) -> None:
-        """Make another state the current one, with other fields."""
+        """Make a state with other fields the current one."""
         self.state = replace(self.state, **changes)
 
     @property
@@ -222,7 +222,7 @@ class Reader(Shapes):
 
     @property
     def dead(self) -> bool:
-        """Whether this place cannot be reached: something was raised."""
+        """Whether this place is unreachable because an exception was raised."""
         return self.state.dead
 
     @property
@@ -231,7 +231,7 @@ class Reader(Shapes):
 
     @property
     def exit(self) -> Abstract:
-        """How the statements of this call were left, so far."""
+        """The exit code of the statements of this call, so far."""
         return self.cells.get(self.exit_key, Static(GOES_ON))
 
     def leave(self, how: int) -> None:
@@ -242,18 +242,18 @@ class Reader(Shapes):
         self.leave(RAISES)
 
     def forget_frame(self, frame: Frame) -> None:
-        """A call has returned, and no function inside it keeps its names."""
+        """Forget the names of a call that has returned, if no function inside it refers to them."""
         cells = self.state.cells.items()
         self.update(cells={k: x for k, x in cells if not isinstance(k, tuple) or k[0] != frame.number})
 
     def mark(self) -> Mark:
-        """Where reading has got to, to go back to."""
+        """The current point of the interpretation, to return to."""
         pending = tuple((lazy, lazy.array) for lazy in self.pending)
         early, escapes = tuple(self.early), len(self.escapes)
         return Mark(self.state, len(self.operations), len(self.problems), early, pending, escapes)
 
     def go_back(self, mark: Mark) -> None:
-        """Forget what has been read since, and what was learned from it."""
+        """Undo the reading since the mark, and forget what was learned."""
         self.drop_escapes(mark.escapes)
         self.state, self.early = mark.state, list(mark.early)
         del self.operations[mark.operations :], self.problems[mark.problems :]
@@ -266,7 +266,7 @@ class Reader(Shapes):
 
     @contextlib.contextmanager
     def within(self, **changes: Any) -> Iterator[None]:
-        """Read something in another context, and then go on in this one."""
+        """Read something in another context, and then restore this one."""
         before, self.context = self.context, replace(self.context, **changes)
         try:
             yield
@@ -275,7 +275,7 @@ class Reader(Shapes):
 
     @contextlib.contextmanager
     def at(self, span: Span | None) -> Iterator[None]:
-        """Write operations for another place of the source, and then for this one again."""
+        """Write operations for another place of the source, and then restore this one."""
         before, self.span = self.span, span
         try:
             yield
@@ -292,14 +292,14 @@ class Reader(Shapes):
 
     @property
     def has_numpys(self) -> bool:
-        """Whether there are numbers of NumPy with types of their own: not in our functions, nor in what a GPU runs."""
+        """Whether numbers may be NumPy's, with types of their own: not in our functions, and not in GPU code."""
         return not self.frame.library and not self.is_kernel
 
     # -- problems ----------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def led_into(self, file: str, call: Span | None) -> Iterator[None]:
-        """Read a function of another file: problems in it are shown with the call that leads there."""
+        """Read a function of another file. Its problems are shown with the call that leads there."""
         before = self.calls_around
         if call is not None and file != self.frame.file:
             self.led_to.setdefault(file, call)
@@ -330,12 +330,12 @@ class Reader(Shapes):
         raise Refusal(poison.problem)
 
     def too_early(self, problem: Problem, exception: type[BaseException], text: str) -> NoReturn:
-        """What only an earlier iteration of a loop can have made is needed: in the first iteration, that raises."""
+        """A value is needed that only an earlier iteration can assign. In the first iteration, that raises."""
         self.early.append(problem)
         self.raise_always(exception, text)
 
     def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
-        """What the program does here raises."""
+        """Raise an exception here on every path."""
         self.raise_now(exception, (text,))
 
     def raise_now(self, exception: type[BaseException], parts: tuple[Any, ...]) -> NoReturn:
@@ -354,23 +354,23 @@ class Reader(Shapes):
         self.add(If(condition, Block((Raise(exception, parts, span=self.span),)), Block(), span=self.span))
 
     def catching(self, exception: type[BaseException]) -> Any:
-        """The innermost `try` around that catches such an exception."""
+        """The innermost enclosing `try` that catches such an exception."""
         return next((h for h in reversed(self.context.handlers) if h.catches(exception)), None)
 
     @property
     def may_escape(self) -> bool:
-        """Whether what follows can be written into a branch."""
+        """Whether the following code can be written into a branch."""
         return len(self.stack) == self.level
 
     def drop_escapes(self, count: int) -> None:
-        """Forget branches that were begun, with what was written into them."""
+        """Discard the open branches and their contents."""
         while len(self.escapes) > count:
             self.escapes.pop()
             self.operations = self.stack.pop()
             self.level -= 1
 
     def guard(self, place: Place, value: Any) -> None:
-        """Note what was found outside; what our own functions see does not change."""
+        """Record a guard for an outside value, unless our own functions read it."""
         if not self.frame.library:
             self.guards.add(place, value)
 
@@ -378,7 +378,7 @@ class Reader(Shapes):
 
     @contextlib.contextmanager
     def into(self, operations: list[Operation]) -> Iterator[None]:
-        """Write at the end of a block that is not finished."""
+        """Append operations to an unfinished block."""
         self.stack.append(self.operations)
         self.operations = operations
         try:
@@ -396,19 +396,19 @@ class Reader(Shapes):
 
     def store(self, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
         array, indices = self.seen_element(array, indices)
-        if array not in self.storage:  # that nothing else refers to
+        if array not in self.storage:  # storage has no other references
             self.may_write(array)
         super().store(array, indices, value, adds)
 
     def seen_element(self, array: Value, indices: tuple[Value, ...]) -> tuple[Value, tuple[Value, ...]]:
-        """The element that an array without axes is a view of."""
+        """The element of which an array without axes is a view."""
         whole, items = self.parts.get(array, (array, ()))
         place = tuple(i.value for i in items if isinstance(i, Index))
         return (whole, place) if array.array.rank == 0 and place and len(place) == len(items) else (array, indices)
 
     def may_write(self, array: Value) -> None:
-        """Refuse to write into an array of which it is not known what else it is."""
+        """Refuse a write into an array with unknown aliases."""
         base, origins = self.base(array), self.origins_of(array)
-        made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
+        made = self.born[base] if base in self.new else 0  # later arrays cannot be affected
         if any(may_meet(origins, d.array | d.copied) for d in self.state.doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before writing to it: `.copy()`")

@@ -1,6 +1,6 @@
-"""Facts about arrays while a function is read: their sizes, and which of them cannot share memory.
+"""Facts about arrays during the interpretation: their sizes, and which arrays cannot share memory.
 
-A size has a key. Two sizes with the same key are equal, whatever they are at run time:
+A size has a key. Sizes with equal keys are equal at run time:
 
     ("n", 3)                 the number 3
     ("v", v)                 the integer v
@@ -25,16 +25,16 @@ Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
 _NEVER = 10**9
 _OF_NATURALS = ("add", "multiply", "floor_divide", "remainder", "minimum", "right_shift", "bitwise_and")
-"""What gives an integer that is not negative if it is given such."""
+"""Functions whose results are not negative if their arguments are not."""
 _ORDERS = {"greater": (True, True), "greater_equal": (True, False), "less": (False, True), "less_equal": (False, False)}
-"""Comparisons: whether the first is the larger one, and whether they differ."""
+"""For each comparison, whether the first operand is the larger one, and whether the operands differ."""
 _OPPOSITE = {"greater": "less_equal", "greater_equal": "less", "less": "greater_equal", "less_equal": "greater"}
-ANYTHING = "anything"  # an origin that may be any other
+ANYTHING = "anything"  # unknown, so it may equal any other origin
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An array and its copy that NumPy may have as a view: where they come from, and when the copy was made."""
+    """An array and its copy, where NumPy may return a view: their origins, and the time of the copy."""
 
     array: frozenset[Hashable]
     copied: frozenset[Hashable]
@@ -43,7 +43,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """How an axis of a view goes along one of another array: from where, if that is known, and by how many."""
+    """The position of an axis of a view along an axis of another array: its start, if known, and its step."""
 
     base: Value
     axis: int
@@ -52,58 +52,58 @@ class Along:
 
 
 def may_meet(first: frozenset[Hashable], second: frozenset[Hashable]) -> bool:
-    """Whether memory of these origins may be the same."""
+    """Whether memory of these origins may overlap."""
     return bool(first & second) or ANYTHING in first or ANYTHING in second
 
 
 class Shapes(Builder):
-    """Writes operations on arrays, and remembers sizes and origins."""
+    """Writes operations on arrays, and records sizes and origins."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sizes: dict[Value, tuple[Key, ...]] = {}
         self.size_keys: dict[Value, Key] = {}
         self.asked: dict[Key, int] = {}
-        """Sizes in the order in which they were first needed."""
+        """Sizes, in the order of their first use."""
         self.not_one: set[Key] = set()
         self.naturals: set[Value] = set()
-        """Integers that are not negative, wherever they are."""
+        """Integers that are never negative."""
         self.lengths_of_arrays: set[Value] = set()
-        """Integers that are no larger than lengths of what exists, and what is computed from such."""
+        """Integers that do not exceed the lengths of existing arrays, and values computed from these."""
         self.compared: dict[Value, Apply] = {}
         """Comparisons by order."""
         self.bases: dict[Value, tuple[Value, Any]] = {}
-        """What a view is a view of, and which part."""
+        """The array and the part of it that a view refers to."""
         self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
         self.origins: dict[Value, frozenset[Hashable]] = {}
         self.given: set[Value] = set()
-        """Arrays that the function is called with: those that are written do not share memory with others."""
+        """Arguments of the function. Those that are written do not share memory with others."""
         self.strided: frozenset[Hashable] = frozenset()
-        """The origins of arrays of which there are views with gaps between neighbours."""
+        """The origins of arrays that have non-contiguous views."""
         self.born: dict[Value, int] = {}
         self.new: set[Value] = set()
-        """Arrays that are memory of their own, by their first reference."""
+        """Arrays with memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
-        """Arrays that are contiguous in memory with NumPy too."""
+        """Arrays that are contiguous in NumPy too."""
         self.computed: set[Value] = set()
-        """Arrays of which each element was computed: here they are contiguous, with NumPy as those they come from."""
+        """Arrays computed element by element: contiguous here, and in NumPy like their operands."""
         self.made_here = 0
-        """How many arrays the statement that is being read has made."""
+        """The number of arrays that the current statement has created."""
         self.varying: set[Hashable] = set()
-        """What does not stay from iteration to iteration, by loop: the shape of an array, two arrays apart."""
+        """The facts that a loop does not preserve: the shape of an array, or that two arrays are distinct."""
         self.come_to: dict[Hashable, frozenset[Hashable]] = {}
         self.counters: dict[Value, tuple[Value, Value, Value]] = {}
-        """What counts the iterations of a `for`, with its bounds."""
+        """The counters of `for` loops, with their bounds."""
         self.pythons: set[Value] = set()
-        """Numbers that are known to be Python's own, not NumPy's."""
+        """Numbers that are known to be Python's, not NumPy's."""
         self._births = itertools.count(1)
 
     @property
     def same(self) -> Mapping[Key, Key]:
-        """Sizes that the program has checked to be equal, on the path that is being read.
+        """Equalities of sizes that the program has checked on the current path.
 
-        What else it has checked there is a key too: `("natural", v)`, `("fits", ...)`.
+        Other checked facts are keys too: `("natural", v)`, `("fits", ...)`.
         """
         raise NotImplementedError
 
@@ -113,25 +113,25 @@ class Shapes(Builder):
 
     @property
     def path(self) -> tuple[int, ...]:
-        """The calls and unrolled iterations that lead to what is being read."""
+        """The calls and unrolled iterations that lead to the current place."""
         raise NotImplementedError
 
     # -- sizes -------------------------------------------------------------------------------------------------------
 
     def keys(self, array: Value) -> tuple[Key, ...]:
-        """The key of each axis' length."""
+        """The key of the length of each axis."""
         known = self.sizes.get(array)
         found = known if known is not None else tuple(("d", array, axis) for axis in range(array.array.rank))
         return tuple(self.canonical(k) for k in found)
 
     def stretches(self, array: Value, axes: tuple[int, ...]) -> None:
-        """Which axes of an array have the length one; the others have not."""
+        """Which axes of an array have length one. The others do not."""
         rank = array.array.rank
         self.sizes[array] = tuple(ONE if axis in axes else ("d", array, axis) for axis in range(rank))
         self.not_one |= {("d", array, axis) for axis in range(rank) if axis not in axes}
 
     def canonical(self, key: Key) -> Key:
-        """One for all keys that are known to be equal."""
+        """The representative of all keys that are known to be equal."""
         seen: list[Key] = []
         while key not in seen:
             seen.append(key)
@@ -139,7 +139,7 @@ class Shapes(Builder):
                 key = self.same[key]
             elif key[0] in ("-", "+", "s"):
                 key = (key[0], self.canonical(key[1]), *key[2:])  # type: ignore[arg-type]
-        return min(seen[seen.index(key) :], key=repr)  # of two that lead to each other, always the same
+        return min(seen[seen.index(key) :], key=repr)  # a cycle of equalities must always give the same key
 
     def size_key(self, size: Value) -> Key:
         known = self.constants.get(size)
@@ -153,11 +153,11 @@ class Shapes(Builder):
         return self.canonical(("v", size))
 
     def equal_from_here(self, a: Key, b: Key) -> None:
-        """The program has checked that two sizes are equal."""
+        """Record that the program has checked the equality of two sizes."""
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        asked_first = self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER)  # loops have used it already
+        asked_first = self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER)  # loops have already used this one
         if b[0] == "n" or _inside(b, a) or (asked_first and a[0] != "n" and not _inside(a, b)):
             a, b = b, a
         self.same = {**self.same, b: a}
@@ -201,12 +201,12 @@ class Shapes(Builder):
         return operation.primitive in _OF_NATURALS and all(known)
 
     def are_same(self, values: Sequence[Value], others: Sequence[Value]) -> bool:
-        """Whether these are the same integers."""
+        """Whether two integers are known to be equal."""
         pairs = zip(values, others, strict=True)
         return all(a is b or (a in self.constants and self.constants[a] == self.constants.get(b)) for a, b in pairs)
 
     def is_natural(self, value: Value) -> bool:
-        """Whether an integer is known not to be negative, on the path that is being read."""
+        """Whether an integer is known to be nonnegative on the current path."""
         known = self.constants.get(value)
         if known is not None:
             return bool(known >= 0)
@@ -220,7 +220,7 @@ class Shapes(Builder):
         return start is not None and step is not None and step > 0 and bool(start + amount >= 0)
 
     def with_order(self, condition: Value, holds: bool) -> Mapping[Key, Key]:
-        """What is known where a condition holds, or does not: of the larger one of two that it is not negative."""
+        """The facts that follow from the outcome of a comparison: the larger operand may be nonnegative."""
         order = self.compared.get(condition)
         if order is None or any(a.type != INT for a in order.args):
             return self.same
@@ -231,7 +231,7 @@ class Shapes(Builder):
         return {**self.same, ("natural", larger): ONE}
 
     def a_length(self, value: Value) -> Value:
-        """An integer that is the length of something, or counts its elements."""
+        """Create an integer that is a length or a number of elements."""
         self.naturals.add(value)
         self.lengths_of_arrays.add(value)
         return value
@@ -254,12 +254,12 @@ class Shapes(Builder):
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def register(self, array: Value) -> Value:
-        """Remember when a reference came into being."""
+        """Record the creation of a reference."""
         self.born[array] = next(self._births)
         return array
 
     def made(self, array: Value, sizes: tuple[Key, ...]) -> Value:
-        """A new array with memory of its own; its origin is the place in the program."""
+        """Create an array with memory of its own. Its origin is the place in the program."""
         self.sizes[array] = sizes
         self.made_here += 1
         self.origins[array] = frozenset((("made", self.span, self.path, self.made_here),))
@@ -268,7 +268,7 @@ class Shapes(Builder):
         return self.register(array)
 
     def laid_out_like(self, array: Value, sources: Iterable[Value]) -> Value:
-        """A new array that NumPy lays out in memory as those it is made from: they may be transposed."""
+        """Create an array with the memory layout of its operands in NumPy: they may be transposed."""
         if array.array.rank > 1 and any(s.array.rank > 1 and s not in self.contiguous for s in sources):
             self.contiguous.discard(array)
         return array
@@ -295,7 +295,7 @@ class Shapes(Builder):
         return not may_meet(self.origins_of(a), self.origins_of(b))
 
     def same_part(self, a: Value, b: Value) -> bool:
-        """Whether two references are to the same elements, index by index."""
+        """Whether two references have the same elements at the same indices."""
         return a is b or (a in self.bases and self.place(a) == self.place(b) and self.place(a)[1] is not None)
 
     def place(self, a: Value) -> tuple[Value, Any]:
@@ -306,7 +306,7 @@ class Shapes(Builder):
         return root, None if part is None or parts is None else (*parts, part)
 
     def copied_in_order(self, source: Value, target: Value) -> bool:
-        """Whether NumPy, which copies one axis to another element by element, reads none that it has written."""
+        """Whether NumPy's copy along one axis, element by element, reads no element that it has written."""
         if ONE in (*self.keys(source), *self.keys(target)) or self.different_rows(source, target):
             return True
         here, there = self.axis_in_base(target, 0), self.axis_in_base(source, 0)
@@ -318,14 +318,14 @@ class Shapes(Builder):
             return not gaps and here.step == there.step
         if here.axis != there.axis:
             return False
-        if here.step == there.step or here.step * there.step < 0:  # it moves them, or makes a copy first
+        if here.step == there.step or here.step * there.step < 0:  # NumPy uses a buffered copy here
             return True
         if here.start is None or there.start is None or here.step < 0:
             return False
         return there.step > here.step if there.start >= here.start else there.step < here.step
 
     def different_rows(self, a: Value, b: Value) -> bool:
-        """Whether two parts of an array stand at different places along some axis, as far as constants tell."""
+        """Whether two parts of an array have different indices along some axis, as far as constants tell."""
         (base, first), (other, second) = (self.bases.get(x, (x, None)) for x in (a, b))
         if base is not other or not first or not second or "transposed" in (first[0], second[0]):
             return False
@@ -334,7 +334,7 @@ class Shapes(Builder):
         return any(isinstance(p, int) and isinstance(q, int) and p != q and (p < 0) == (q < 0) for p, q in found)
 
     def all_or_nothing(self, a: Value, b: Value) -> bool:
-        """Whether two parts of an array are the same, element by element, or have no element in common."""
+        """Whether two parts of an array are either identical or disjoint."""
         (base, first), (other, second) = (self.bases.get(x, (x, None)) for x in (a, b))
         if base is not other or not first or not second or "transposed" in (first[0], second[0]):
             return False
@@ -346,8 +346,8 @@ class Shapes(Builder):
         return whole and all(p == q or p[0] == q[0] == "i" for p, q in pairs)
 
     def reads_ahead(self, source: Value, target: Value) -> bool:
-        """Whether elements that are read one after the other are written later than that, if they are at all."""
-        if self.keys(source) != self.keys(target):  # what is stretched is read again
+        """Whether each element is read before it is written, if elements are read in order."""
+        if self.keys(source) != self.keys(target):  # broadcasting reads an element several times
             return False
         axes = range(source.array.rank)
         pairs = [(self.axis_in_base(source, k), self.axis_in_base(target, k)) for k in axes]
@@ -361,9 +361,9 @@ class Shapes(Builder):
         return [there for there, _ in starts] >= [here for _, here in starts]
 
     def axis_in_base(self, array: Value, axis: int) -> Along | None:
-        """Where an axis of a view goes in the array that it is a part of, if that is known."""
+        """The position of an axis of a view in its base array, if it is known."""
         base, part = self.bases.get(array, (array, None))
-        if part is None:  # it is no view, or the same memory in another shape
+        if part is None:  # it is not a view, or it has another shape
             return Along(array, axis, 0, 1)
         if part and part[0] == "transposed":
             return self.axis_in_base(base, part[1][axis])
@@ -387,7 +387,7 @@ class Shapes(Builder):
         return Along(outer.base, outer.axis, start, outer.step * found[2])
 
     def joins(self, out: Value, a: Value, b: Value) -> None:
-        """What is known of a reference that is one of two."""
+        """The facts about a reference that is one of two."""
         if not isinstance(out.type, Array):
             return
         first, second = self.keys(a), self.keys(b)
@@ -398,7 +398,7 @@ class Shapes(Builder):
     def assume(
         self, place: Hashable, before: dict[Hashable, Value], carried: dict[Hashable, Value]
     ) -> dict[Hashable, Value]:
-        """Assume that arrays keep their shapes, and that different arrays stay different, in all iterations."""
+        """Assume that arrays keep their shapes, and that distinct arrays stay distinct, in all iterations."""
         for name, array in carried.items():
             first = before.get(name)
             if first is None:
@@ -414,7 +414,7 @@ class Shapes(Builder):
         return carried
 
     def learn(self, place: Hashable, carried: dict[Hashable, Value], after: dict[Hashable, Value]) -> bool:
-        """Compare what was assumed with what the iteration did; true if the loop must be read again."""
+        """Compare the assumptions with the iteration. Returns true if the loop must be read again."""
         wrong: set[Hashable] = set()
         changed = False
         for name, array in carried.items():
@@ -469,7 +469,7 @@ class Shapes(Builder):
         return self.register(out)
 
     def reshaped(self, array: Value, shape: tuple[Value, ...]) -> Value:
-        """The same memory in another shape; the array is contiguous."""
+        """The same memory in another shape. The array is contiguous."""
         out = Value(Array(array.array.dtype, len(shape)), array.name)
         self.add(Reshape(out, array, shape, span=self.span))
         self.bases[out] = (array, None)
@@ -495,7 +495,7 @@ class Shapes(Builder):
         return ("new",)
 
     def known(self, value: Value | None) -> Any:
-        """The number, if it is known, or what it is a fixed distance from."""
+        """The number if it is known, or a value at a fixed distance from it."""
         if value is None:
             return None
         if value in self.constants:
@@ -534,7 +534,7 @@ def _inside(a: Key, b: Key) -> bool:
 
 
 def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether two slices of an axis have no place in common, as far as their ends tell."""
+    """Whether two slices of an axis are disjoint, as far as their ends tell."""
     if a[0] != "s" or b[0] != "s":
         return False
     (_, start, stop, step), (_, first, end, other) = a, b
@@ -547,7 +547,7 @@ def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _shifted(key: Key, amount: int) -> Key:
-    """A size that is so much larger, or smaller: lengths of arrays are not negative."""
+    """A size shifted by a constant. Lengths of arrays are not negative."""
     if amount == 0:
         return key
     if key[0] == "n":
@@ -558,14 +558,14 @@ def _shifted(key: Key, amount: int) -> Key:
 
 
 def _leaves_gaps(items: tuple[Item, ...], rank: int) -> bool:
-    """Whether neighbours in a part of an array may not be neighbours in it."""
+    """Whether adjacent elements of a part may not be adjacent in the array."""
     steps = any(isinstance(i, Slice) and i.step is not None for i in items)
     speaking = [i for i in items if not isinstance(i, NewAxis)]
     return steps or (len(speaking) == rank and isinstance(speaking[-1], Index))
 
 
 def _keeps_contiguous(items: tuple[Item, ...], rank: int) -> bool:
-    """Whether a part of a contiguous array is contiguous: some leading positions, one range, and all the rest."""
+    """Whether a part of a contiguous array is contiguous: leading indices, one range, and full axes."""
     speaking = [i for i in items if not isinstance(i, NewAxis)]
     rest = list(speaking)
     while rest and isinstance(rest[0], Index):

@@ -1,10 +1,10 @@
-"""The state of abstract interpretation: what variables and lists hold, and what is known, at one place of the program.
+"""The state of abstract interpretation at one place of the program: contents of variables and lists, and known facts.
 
-A state is frozen. It is forked at a branch: both sides start from the same one. Where the sides meet, their states are
-joined (interpreter/joins.py). A loop reads its body from a state that holds in every iteration, until joining the state
-after the body changes nothing: a fixed point (interpreter/fixed_point.py).
+A state is immutable. A branch forks it: both sides start from the same state. At the end of the branch, the two states
+are joined (interpreter/joins.py). A loop reads its body from a state that holds in every iteration, until joining it
+with the state after the body changes nothing: a fixed point (interpreter/fixed_point.py).
 
-The context says where in the program this is: the call, the loops around it, and the way that leads there.
+The context is the position in the program: the call, the enclosing loops, and the path that leads there.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from srcdiff.frontend.source.numba_options import Told
 
 Key = tuple[int, str]
-"""A variable: the number of the call or the object that it belongs to, and its name. Names with `%` are not users'."""
+"""A variable: the number of its call or object, and its name. Names with `%` are internal."""
 
 Location = Key | List
-"""What holds a value: a variable, or a list on the heap."""
+"""The owner of a value: a variable, or a list on the heap."""
 
 Cells = Mapping[Location, Abstract]
 
 DEAD: Key = (0, "%dead")
-"""Holds something if the place cannot be reached: the program has raised."""
+"""The cell that is set if the place is unreachable, because an exception was raised."""
 
 DRAWS: Key = (0, "draws")
-"""The number of random numbers drawn so far: what draws takes it, and gives the next one."""
+"""The number of random draws so far. A draw takes it and returns the next one."""
 
-# How a block of statements was left. The reverse sweep then knows only `if` and loops.
+# The exits of a block of statements. They become numbers, so that the reverse sweep knows only `if` and loops.
 # ENDS is the end of a `while` whose condition is part of its body.
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4
 
-# Codes from here on are exceptions that a `try` around catches, one for each class of exceptions of each `try`.
+# Larger codes are caught exceptions, one for each exception class of each `try`.
 FIRST_CAUGHT = 10
 
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A call being read: a number for its names, the function, and the frame it was defined in."""
+    """A call being read: the number for its names, the function, and the enclosing frame."""
 
     captured: Captured | None
     node: ast.FunctionDef | ast.Lambda
@@ -59,26 +59,26 @@ class Frame:
     locals: frozenset[str]
     nonlocals: frozenset[str] = frozenset()
     library: bool = False
-    """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
+    """Whether the function is ours: it takes arrays that are not computed yet, and writes into none of them."""
     told: Told | None = None
     """The Numba options, if Numba compiles the function or one of its callers."""
     number: int = field(default_factory=lambda: next(scope_numbers))
 
     def again(self) -> Frame:
-        """Another call of the same function."""
+        """The frame of another call of the same function."""
         return replace(self, number=next(scope_numbers))
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What holds at one place of the program."""
+    """The abstract state at one place of the program."""
 
     cells: Cells = field(default_factory=dict)
     """The abstract value of each variable, and the contents of each list."""
     same: Mapping[SizeKey, SizeKey] = field(default_factory=dict)
-    """Sizes that the program has checked to be equal on this path, and what else it has checked: see shapes.py."""
+    """Equalities of sizes checked on this path, and other checked facts: see shapes.py."""
     doubts: frozenset[Doubt] = frozenset()
-    """Arrays of which it is not known whether they share memory: nothing may be written into them."""
+    """Arrays with unknown aliases. They must not be written."""
     same_lists: frozenset[frozenset[List]] = frozenset()
     """Pairs of lists that may be one list in Python."""
 
@@ -92,38 +92,38 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where in the program it is."""
+    """The position in the program."""
 
     frame: Frame
     path: tuple[int, ...] = ()
     """The calls and unrolled iterations that lead there."""
     loop_depth: int = 0
     awaited: frozenset[Key] = frozenset()
-    """Names that a loop around may have assigned in an earlier iteration."""
+    """Names that an enclosing loop may have assigned in an earlier iteration."""
     ends_early: bool = False
-    """Whether what goes through something may stop before its end."""
+    """Whether the consumer of an iterator may stop before its end."""
     active_calls: tuple[tuple[Any, Any], ...] = ()
-    """The calls that are being inlined: the function with its arguments, known lists by themselves and by kind."""
+    """The calls being inlined: functions with their arguments, known lists both by identity and by kind."""
     unit_frame: Frame | None = None
     """The call of the recursive function that is being read."""
     lists_given: frozenset[List] = frozenset()
     """The lists that this recursive function can reach."""
     lent: frozenset[Value] = frozenset()
-    """Storage of lists that it was given to read."""
+    """The storage of lists that it may only read."""
     exits: int = 0
-    """The number of the call whose statements are being read: lambdas and comprehensions have none."""
+    """The number of the call whose statements are being read. Lambdas and comprehensions have none."""
     handlers: tuple[Any, ...] = ()
-    """The `try` statements around, from the outermost to the innermost: see interpreter/escapes.py."""
+    """The enclosing `try` statements, from the outermost to the innermost: see interpreter/exceptions.py."""
     handling: Any = None
-    """In an `except` clause, what raises the exception again that was caught."""
+    """In an `except` clause, a function that raises the caught exception again."""
     consumer: Any = None
-    """What goes through the generator whose body is being read: see interpreter/generators.py."""
+    """The consumer of the generator whose body is being read: see interpreter/generators.py."""
     implemented: frozenset[Any] = frozenset()
-    """The declared rules whose implementations are being read: there, their functions are the original ones."""
+    """The declared rules whose implementations are being read. Inside them, their functions are the original ones."""
 
 
 class CellsOf(MutableMapping[Location, Abstract]):
-    """The cells of the current state. A change makes another state the current one."""
+    """The cells of the current state. A change replaces the current state."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -152,7 +152,7 @@ class CellsOf(MutableMapping[Location, Abstract]):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far reading has got."""
+    """A point of the interpretation, to return to."""
 
     state: State
     operations: int
@@ -163,29 +163,29 @@ class Mark:
 
 
 class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
-    """A recursive call was reached before the type of its result is known: the function will be read again."""
+    """A recursive call was reached before its result type is known. The function will be read again."""
 
 
 class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
-    """A function that was called raises on every path."""
+    """The called function raises on every path."""
 
 
 class Escaped(Exception):  # noqa: N818 -- a signal, not an error
-    """What was to be computed raises an exception that is caught; the rest of the statement is not read."""
+    """The expression raises a caught exception. The rest of the statement is not read."""
 
     def __init__(self, code: Abstract) -> None:
         self.code = code
 
 
 class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
-    """A function that is being inlined calls itself: it must become a function of its own."""
+    """A function being inlined calls itself, so it must become a separate function."""
 
     def __init__(self, identity: Any) -> None:
         self.identity = identity
 
 
 class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
-    """Somebody writes to an instance of a class, or to a dictionary: the program is read again, with objects of it."""
+    """An instance or a dictionary is written. The program is read again, with objects in its place."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -193,7 +193,7 @@ class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An instance that was found outside, with its place and the name of the variable that it is part of."""
+    """An outside instance, with its place and the name of the variable that contains it."""
 
     value: Any
     place: Any
@@ -202,14 +202,14 @@ class Found:
 
 
 class IsMentioned(Exception):  # noqa: N818 -- a signal, not an error
-    """An instance outside is written to somewhere: the program is read again, with an object for it from the start."""
+    """An outside instance is written. The program is read again, with an object for it from the start."""
 
     def __init__(self, found: Found) -> None:
         self.found = found
 
 
 class Hopeless(Refusal):
-    """A refusal that ends the reading: the statements after it would be read without end."""
+    """A refusal that ends the reading, because reading further statements would not terminate."""
 
 
 def is_variable(key: Location) -> bool:
@@ -217,5 +217,5 @@ def is_variable(key: Location) -> bool:
 
 
 def name_at(key: Location) -> str:
-    """The name of a variable, or one for what a list holds."""
+    """The name of a variable, or a name for the contents of a list."""
     return key[1] if isinstance(key, tuple) else "items"

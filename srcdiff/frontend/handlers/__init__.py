@@ -1,1 +1,1 @@
-"""What functions of Python, NumPy and srcdiff mean: rows of the interpreter's tables."""
+"""The meaning of functions of Python, NumPy and srcdiff: rows of the interpreter's tables."""

@@ -1,4 +1,4 @@
-"""New arrays, and views of arrays."""
+"""Creation of arrays, and views of arrays."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def call_transpose(reader: Reader, node: ast.AST, a: Abstract, axes: Abstract = 
 
 @handles(np.round, np.around)
 def call_round_array(reader: Reader, node: ast.AST, a: Abstract, decimals: Abstract = Static(0)) -> Abstract:
-    """Rounded to so many decimals; flat everywhere, so that its derivative is zero."""
+    """Rounding to decimals. It is flat almost everywhere, so its derivative is zero."""
     if not is_array(a):
         a = reader.cast(as_number(reader, a, node), FLOAT)
     if isinstance(decimals, Static) and decimals.value == 0:
@@ -249,7 +249,7 @@ def call_reshape(
 ) -> Abstract:
     array = the_array(reader, a, node)
     sizes = new_shape(reader, array, shape, node)
-    if not sizes:  # of one element
+    if not sizes:  # an array of one element
         return view_of_element(reader, array, (reader.const(0),) * array.array.rank)
     if isinstance(order, Static) and order.value == "F":
         array, sizes = reversed_axes(reader, array), tuple(reversed(sizes))
@@ -269,7 +269,7 @@ def reversed_axes(reader: Reader, array: Value) -> Value:
 
 
 def new_shape(reader: Reader, array: Value, shape: Abstract, node: ast.AST) -> tuple[Value, ...]:
-    """The sizes of a reshaped array; one of them may be left to be computed."""
+    """The sizes of a reshaped array. One of them may be computed from the others."""
     known = known_elements(reader, shape)
     items = (shape,) if known is None else known
     total = as_value(reader, number_of_elements(reader, array))
@@ -312,7 +312,7 @@ def array_reshape(
 
 @handles(np.broadcast_to, lazy=True)
 def call_broadcast_to(reader: Reader, node: ast.AST, array: Abstract, shape: Abstract) -> Abstract:
-    """A view that repeats the array; nothing may be written into it."""
+    """A view that repeats the array. It is read-only."""
     items = shape.items if isinstance(shape, Tuple) else (shape,)
     sizes = [as_integer(reader, x, node) for x in items]
     source = as_lazy(reader, array, node)
@@ -351,7 +351,7 @@ def array_item(reader: Reader, node: ast.AST, array: Value, *where: Abstract) ->
     value = reader.load(array, tuple(as_integer(reader, w, node) for w in where))
     return (
         reader.cast(value, widest(value.type)) if is_inexact(value.type) else unheld(reader, value)
-    )  # it is Python's now
+    )  # the result is Python's number
 
 
 @method("array", "tolist")

@@ -97,7 +97,7 @@ def stop_gradient_row(
 
 
 def list_without_gradient(reader: Reader, handle: List, node: ast.AST) -> Abstract:
-    """A copy of a list of numbers, taken for constants."""
+    """A copy of a list of numbers that are constants."""
     found = iteration_over(reader, handle, node)
     assert isinstance(found, Iteration)
     fresh = new_list(reader, ())
@@ -121,7 +121,7 @@ def call_range(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
 
 @handles(numba.prange)
 def call_prange(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
-    """A range over which a loop has independent iterations, as its user says; elsewhere, it is a range."""
+    """A range whose loop has independent iterations, as the user asserts. Outside of a loop it is a plain range."""
     found = call_range(reader, node, *args)
     return replace(found, parallel=True) if isinstance(found, Range) else found
 
@@ -143,7 +143,7 @@ def call_len(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
         return Static(len(found))
     if isinstance(found.length, Value):
         reader.naturals.add(found.length)
-        if not isinstance(x, Range):  # which takes no memory for its elements
+        if not isinstance(x, Range):  # a range needs no memory for its elements
             reader.a_length(found.length)
     return found.length
 
@@ -241,9 +241,9 @@ def call_fsum(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 def smallest(
     reader: Reader, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, key: Abstract, default: Abstract
 ) -> Abstract:
-    """`min` or `max`: the first of the best, each of which is measured by the key once."""
+    """`min` or `max`: the first of the best elements. The key is called once for each element."""
     if not (isinstance(key, Static) and isinstance(key.value, types.BuiltinFunctionType | types.NoneType)):
-        args = tuple(forced(reader, x) for x in args)  # calls of an iterator's function and of the key would alternate
+        args = tuple(forced(reader, x) for x in args)  # calls of an iterator's function and of the key would interleave
     of = drained(reader, args[0], node) if len(args) == 1 else Tuple(args)
     found = iteration_over(reader, of, node)
     length = found.length if isinstance(found, Iteration) else Static(len(found))
@@ -283,7 +283,7 @@ def best_of(reader: Reader, node: ast.AST, of: Abstract, op: ast.cmpop, key: Abs
 
 
 def one_of(reader: Reader, test: Abstract, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
-    """`a if test else b`, both of which are there."""
+    """`a if test else b`, with both values computed."""
     if isinstance(test, Static):
         return a if test.value else b
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items) and a.kind is b.kind:
@@ -362,7 +362,7 @@ def call_floor(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 
 def whole_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
-    """A number that becomes an integer."""
+    """A number, converted to an integer."""
     number = as_number(reader, x, node)
     before_rounding(reader, number)
     return reader.cast(number, FLOAT)
@@ -374,7 +374,7 @@ def call_ceil(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 
 def converted_to(reader: Reader, x: Abstract, to: Scalar, node: ast.AST) -> Abstract:
-    """A number, or an array, of another type."""
+    """A number or an array, converted to another type."""
     if is_array(x):
         return call_astype(reader, node, x, Static(to.dtype))
     return numpys_own(reader, unheld(reader, reader.cast(as_number(reader, x, node), to)))
@@ -397,7 +397,7 @@ def call_int64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 @handles(np.int32)
 def call_int32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    """A number as 32 bits hold it; those that threads count with are short."""
+    """A number converted to 32 bits. Thread indices have 32 bits."""
     if is_array(x):
         return call_astype(reader, node, x, Static("int32"))
     value = as_number(reader, call_int64(reader, node, x), node)

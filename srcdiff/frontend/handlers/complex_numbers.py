@@ -1,4 +1,4 @@
-"""Complex numbers: `complex`, the functions of `cmath`, parts of arrays, and questions about them."""
+"""Complex numbers: `complex`, the functions of `cmath`, parts of arrays, and predicates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_CMATH = {
     "phase": "angle",
     **{name: name for name in ("isnan", "isinf", "isfinite")},
 }
-"""The functions of `cmath` of one number, with the primitives of complex numbers that they are."""
+"""The functions of `cmath` with one argument, and their complex primitives."""
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def call_rect(reader: Reader, node: ast.AST, r: Abstract, phi: Abstract) -> Abst
 
 
 def _part(reader: Reader, part: str, x: Abstract, node: ast.AST) -> Abstract:
-    """The real or imaginary part of a number, or of an array, of which it is a view."""
+    """The real or imaginary part of a number, or of an array, as a view."""
     if isinstance(x, Record):
         return x.items[0]
     if isinstance(x, List | Tuple):
@@ -136,7 +136,7 @@ def call_imag(reader: Reader, node: ast.AST, val: Abstract) -> Abstract:
 
 
 def _asked(reader: Reader, x: Abstract, node: ast.AST, primitive: str) -> Abstract:
-    """Whether imaginary parts are zero, or not, element by element."""
+    """Whether imaginary parts are zero, or nonzero, element by element."""
 
     def ask(values: list[Value]) -> Value:
         imag = reader.apply("imag", as_plain_number(reader, values[0]))

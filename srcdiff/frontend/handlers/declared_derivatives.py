@@ -1,11 +1,11 @@
-"""Programs of the library with adjoints and tangents that the library writes from derivatives of a piece of them.
+"""Programs of the library whose adjoints and tangents the library writes in terms of derivatives of a piece.
 
     states = steps(start)                        n steps of an equation
     adjoint: bar = states_bar[n]; for each step, backwards: bar, p_bar = pullback of the step at its state, from bar
 
-The piece, here a step, is read with what it takes from around it, also what the user's function reads as a closure.
-Each call of `pull` or `push` in the adjoint or the tangent is the derivative of the piece at one place, with respect to
-one argument and to all floats around it.
+The piece, here a step, is read with the outside values that it uses, including those of closures in the user's
+function. Each call of `pull` or `push` in the adjoint or the tangent is the derivative of the piece at one place, with
+respect to one argument and to all outside floats.
 """
 
 from __future__ import annotations
@@ -95,21 +95,21 @@ def _items(reader: Reader, x: Abstract, node: ast.AST) -> list[Value]:
 
 @dataclass(eq=False)
 class Piece:
-    """The derivative of a piece of the program, as a function that the library calls at each place."""
+    """The derivative of a piece of the program, as a function that the library can call at any place."""
 
     blocks: Blocks
     function: Abstract
     constants: set[Value]
-    """What has no derivative."""
+    """Outside values without a derivative."""
     taken: list[Value] = field(default_factory=list)
-    """The floats that it takes from around it."""
+    """The outside floats that the piece reads."""
     dots: tuple[Value, ...] | None = None
-    """The tangents of these, in forward mode."""
+    """The tangents of these floats in forward mode."""
 
     __srcdiff_piece__ = True
 
     def takes(self, fixed: list[Value], node: ast.AST) -> list[Value]:
-        """The floats that it takes from around it, where `fixed` are of the types of its first arguments."""
+        """The outside floats that the piece reads, for `fixed` with the types of its first arguments."""
         reader = self.blocks.reader
         given = [reader.register(Value(v.type)) for v in fixed]
         y = self.blocks.like("y")
@@ -119,7 +119,7 @@ class Piece:
     def derivative(self, fixed: Tuple, y: Abstract, seeds: Abstract, node: ast.AST) -> Abstract:
         reader, blocks = self.blocks.reader, self.blocks
         fixed_values = _items(reader, fixed, node)
-        y = reader.copy(the_array(reader, y, node))  # what is read of a view is read of the array under it
+        y = reader.copy(the_array(reader, y, node))  # reads of a view become reads of the array below it
         seed_values = _items(reader, seeds, node) if self.dots is None else [the_array(reader, seeds, node)]
         seed_values = [reader.copy(v) if isinstance(v.type, Array) else v for v in seed_values]
 
@@ -142,7 +142,7 @@ class Piece:
 
 
 def _new(reader: Reader, like: Value) -> Value:
-    """A result, of which nothing is known but its type."""
+    """A result of which only the type is known."""
     out = Value(like.type, like.name)
     assert isinstance(out.type, Array)
     return reader.made(out, tuple(("d", out, axis) for axis in range(out.type.rank)))

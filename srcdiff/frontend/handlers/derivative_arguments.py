@@ -1,4 +1,4 @@
-"""The arguments of a derivative that is taken inside a function, separated from the values around it."""
+"""The arguments of a derivative inside a function, separated from the surrounding values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from srcdiff.signature.trees import NODES
 def separated_arguments(
     reader: Reader, given: dict[str, Abstract], wrt: tuple[str, ...]
 ) -> tuple[dict[str, Abstract], list[tuple[Value, Value]], dict[List, Stored]]:
-    """The arguments with new values for those to differentiate by, and each new value with what it stands for."""
+    """The arguments with new values for those to differentiate by, and the original of each new value."""
     pairs: list[tuple[Value, Value]] = []
     lists: dict[List, Stored] = {}
     inner = dict(given)
@@ -72,7 +72,7 @@ def new_arguments(
 
 
 def with_values(reader: Reader, x: Abstract) -> Abstract:
-    """The same with what elements of structured arrays hold now instead of them."""
+    """The value with the current contents of elements of structured arrays in their place."""
 
     def remade(whole: Any, parts: list[Abstract]) -> Abstract:
         return as_values(reader, whole, reader.frame.node) if isinstance(whole, Element) else whole.remade(parts)
@@ -118,26 +118,26 @@ def new_argument(
 
 
 def is_of_structures(reader: Reader, x: List) -> bool:
-    """Whether it is a list whose elements are not numbers, all of them known."""
+    """Whether it is a list whose elements are known one by one, and not all numbers."""
     contents = contents_of_list(reader, x)
     return isinstance(contents, Items) and bool(contents.items) and not of_numbers(reader, contents)
 
 
 def as_record(reader: Reader, x: List) -> Record:
-    """What such a list holds now."""
+    """The current contents of such a list."""
     contents = contents_of_list(reader, x)
     assert isinstance(contents, Items)
     return Record(contents.items, contents.layout)
 
 
 def with_lists(reader: Reader, x: Abstract) -> Abstract:
-    """An argument as the function sees it: with lists that it may change."""
+    """An argument in the form that the function sees: its lists can be changed."""
     found: Abstract = NODES.fold(x, lambda leaf: leaf, functools.partial(with_new_list, reader))
     return found
 
 
 def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
-    """The same of these parts; a list is one that may be changed, and so is an object."""
+    """A structure of the same kind with these parts. Lists and objects are new and can be changed."""
     if isinstance(x, Record) and x.site in reader.stateful and x.site is not None:
         return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site)
     if isinstance(x, Structured):
@@ -150,7 +150,7 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
 
 
 def stored_floats(reader: Reader, contents: Abstract) -> Abstract:
-    """What a list holds as arrays; whole numbers to differentiate by are floats."""
+    """The contents of a list as arrays. Integers to differentiate by become floats."""
     if isinstance(contents, Items):
         element = as_stored(contents).parts[0] if contents.items else Description("value", FLOAT)
         contents = store_items(reader, contents, floats_for_integers(loosened(element)))
@@ -160,7 +160,7 @@ def stored_floats(reader: Reader, contents: Abstract) -> Abstract:
 
 
 def stands_for(reader: Reader, fresh: Value, array: Value) -> None:
-    """What is known of an array is known of the parameter that stands for it, and sizes are asked of that."""
+    """Copy the facts about an array to the parameter that represents it. Sizes are then read from the parameter."""
     for axis, key in enumerate(reader.keys(array)):
         if key[0] not in ("n", "v") and key not in reader.stand_ins:
             reader.stand_ins.add(("d", fresh, axis))
@@ -171,7 +171,7 @@ def stands_for(reader: Reader, fresh: Value, array: Value) -> None:
 
 
 def own_contents(reader: Reader, x: List) -> Abstract:
-    """What a list holds, in arrays of its own if in any; lists of lists in arrays are not passed on."""
+    """The contents of a list, in arrays of its own if it is stored in arrays. Lists of lists in arrays are refused."""
     contents = contents_of_list(reader, x)
     if isinstance(contents, Stored) and holds_lists(contents.element):
         message = "a list of lists with lengths known only at run time cannot be passed to a derivative"
@@ -180,7 +180,7 @@ def own_contents(reader: Reader, x: List) -> Abstract:
 
 
 def contents_of(reader: Reader, x: Abstract) -> Abstract:
-    """A result with its lists as what they hold."""
+    """A result with its lists replaced by their contents."""
 
     def visit(leaf: Abstract) -> Abstract:
         match leaf:

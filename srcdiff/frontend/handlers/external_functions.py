@@ -1,7 +1,7 @@
-"""Functions that generated code calls as they are: `srcdiff.external`.
+"""External functions, which generated code calls without reading them: `srcdiff.external`.
 
-The call is a library call, by a name of its own. Its derivative is a rule of library calls, too: one for the tangent,
-and for the adjoint one for all arguments, or one for each if it goes by directions: those that are not needed are dead.
+The call is a library call with a name of its own. Its derivative is a rule of library calls too: one for the tangent;
+one for the adjoints of all arguments, or, with differences, one for each argument, so that unused ones are dead code.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _by_position(
 
 
 def _paths(x: Abstract, path: Path) -> list[Path]:
-    """Where the numbers and arrays are, in the order in which they are passed."""
+    """The positions of the numbers and arrays, in the order of the arguments."""
     if isinstance(x, Tuple):
         return [p for k, item in enumerate(x.items) for p in _paths(item, (*path, k))]
     return [] if isinstance(x, Static) else [path]
@@ -98,7 +98,7 @@ def _paths(x: Abstract, path: Path) -> list[Path]:
 def _shapes(
     reader: Reader, target: External, args: list[Abstract], node: ast.AST
 ) -> tuple[list[tuple[Abstract, ...]], bool]:
-    """The shapes of the results; None is any length. And whether there are several results."""
+    """The shapes of the results, with None for unknown lengths; and whether there are several results."""
     if callable(target.shape):
         found = call_value(reader, Static(target.shape), list(args), node)
         if isinstance(found, List):
@@ -117,7 +117,7 @@ def _row(call: CallOut, text: str, values: Sequence[Value], kinds: tuple[Kind, .
 
 
 def _rule(target: External, text: str, values: Sequence[Value], floats: list[Path], kinds: tuple[Kind, ...]) -> object:
-    """The derivative as functions of the IR, each of which is a call or some."""
+    """The derivative as functions of the IR, which consist of calls."""
 
     def like(v: Value) -> Value:
         return Value(v.type, v.name)

@@ -1,10 +1,10 @@
-"""Implicit functions: what a solver finds, with the derivative of the equation that it solves.
+"""Implicit functions: results of solvers, whose derivatives are those of the solved equation.
 
     x = root(r, x0, p)         r(x, p) = 0        adjoint: J^T w = -x_bar, p_bar += w dr/dp        J = dr/dx at x
                                                   tangent: J x_dot = -(dr/dp) p_dot
 
-The solver, the adjoint and the tangent are read here, with the equation as it is in the user's program. All values that
-they take from around them become arguments of one operation, also those that the user's function reads as a closure.
+The solver, the adjoint and the tangent are read here, with the equation inserted from the user's program. All outside
+values that they read become arguments of one operation, including those of closures in the user's function.
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def call_implicitly(
         _, r_dot = reading.derivative(inner, params, "forward", [dots[p] for p in params])
         return [reading.like_start(call_value(reader, change, [equation, x, r_dot], node), "the tangent")]
 
-    reading.block(
-        lambda: [reading.like_start(call_value(reader, equation, [x0], node), "the residual")]
-    )  # to refuse it
+    reading.block(lambda: [reading.like_start(call_value(reader, equation, [x0], node), "the residual")])  # refuses it
     body = reading.block(solved)
     x, x_bar = reading.like("x"), reading.like("x_bar")
     found: dict[Value, Value] = {}
@@ -120,7 +118,7 @@ def call_zeros(reader: Reader, x: Value, node: ast.AST) -> Value:
 
 
 class Blocks:
-    """Reads pieces of program beside each other, from the same state."""
+    """Reads blocks of code side by side, from the same state."""
 
     def __init__(
         self, reader: Reader, node: ast.AST, x0: Value, what: str = "a function that is solved for a root"
@@ -128,7 +126,7 @@ class Blocks:
         self.reader, self.node, self.x0, self.what = reader, node, x0, what
 
     def block(self, read: Callable[[], list[Value]]) -> Block:
-        """What `read` writes. It changes nothing around it."""
+        """The block of operations that `read` writes. It has no side effects."""
         reader = self.reader
         settle(reader)
         before = reader.state
@@ -144,7 +142,7 @@ class Blocks:
         return Block(tuple(operations), tuple(yields))
 
     def like_start(self, x: Abstract, what: str) -> Value:
-        """A result of the kind of the start."""
+        """A result with the type of the start."""
         reader, wanted = self.reader, self.x0
         x = forced(reader, x)
         if isinstance(wanted.type, Array):
@@ -176,12 +174,12 @@ class Blocks:
         return value
 
     def around(self, *blocks: Block) -> list[Value]:
-        """The values that blocks take from around them; constants are written again."""
+        """The outside values that blocks read. Constants are written again."""
         found = dict.fromkeys(v for block in blocks for v in values_around(block))
         return [v for v in found if v not in self.reader.constants]
 
     def floats_around(self, block: Block, known: Sequence[Value]) -> list[Value]:
-        """Those that have a derivative; of some arrays it takes the lengths only."""
+        """The outside values with a derivative. Of some arrays, only the lengths are read."""
         operations = [o for o in walk(block) if not isinstance(o, Dim)]
         yielded = {v for o in operations for inner in o.blocks() for v in inner.yields}
         read = {v for o in operations for v in o.uses()}.union(block.yields, yielded)
@@ -190,7 +188,7 @@ class Blocks:
     def derivative(
         self, body: Block, values: Sequence[Value], mode: str, tangents: Sequence[Value] = ()
     ) -> tuple[Value, ...]:
-        """The derivative of a block with respect to values around it."""
+        """The derivative of a block with respect to outside values."""
         params = {v: Value(v.type, v.name) for v in values}
         inner = substituted(body, lambda v: params.get(v, v))
         has_value = mode == "forward"

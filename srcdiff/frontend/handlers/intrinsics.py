@@ -1,4 +1,4 @@
-"""The words that the library has beside Python and NumPy, see library/language.py."""
+"""The helpers that the library uses beyond Python and NumPy, see library/language.py."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def call_require_apart(reader: Reader, node: ast.AST, a: Abstract, values: Abstr
 
 @handles(language.axes_of_length_one)
 def call_axes_of_length_one(reader: Reader, node: ast.AST, a: Abstract) -> Abstract:
-    """Those that are known to be; that the others are not is checked, and the caller reads again, exactly."""
+    """The axes known to have length one. That the others do not is checked; on failure the program is read exactly."""
     array = the_array(reader, a, node)
     found: list[int] = []
     for axis, key in enumerate(reader.keys(array)):
@@ -227,7 +227,7 @@ def call_ufunc_at(
     indices: Abstract,
     b: Abstract = Static(1),
 ) -> Abstract:
-    """`np.add.at`: one after the other, so that what is chosen twice gets both."""
+    """`np.add.at`: updates in order, so that an index that occurs twice gets both."""
     assert isinstance(ufunc, Static)
     op = _OPERATORS.get(ufunc.value, ufunc.value)
     array = the_array(reader, a, node)
@@ -248,13 +248,13 @@ def call_each(reader: Reader, node: ast.AST, *shape: Abstract) -> Abstract:
 
 @handles(np.broadcast_shapes, language.common_shape)
 def call_common_shape(reader: Reader, node: ast.AST, *shapes: Abstract) -> Abstract:
-    """The shape that arrays of these shapes are stretched to together."""
+    """The shape to which arrays of these shapes are broadcast."""
     sizes, _, _ = broadcast_sizes(reader, [of_shape(reader, s, node) for s in shapes], node)
     return Tuple(tuple(Static(s.key[1]) if s.key[0] == "n" else s.value() for s in sizes))
 
 
 def of_shape(reader: Reader, shape: Abstract, node: ast.AST) -> Lazy:
-    """Something that has this shape, and no elements."""
+    """An abstract array with this shape and no elements."""
     items = shape.items if isinstance(shape, Tuple) else (shape,)
     values = [as_integer(reader, x, node) for x in items]
     sizes = tuple(Size(reader.size_key(v), lambda v=v: v) for v in values)  # type: ignore[misc]
@@ -263,7 +263,7 @@ def of_shape(reader: Reader, shape: Abstract, node: ast.AST) -> Lazy:
 
 @handles(language.stretched)
 def call_stretched(reader: Reader, node: ast.AST, place: Abstract, whole: Abstract, shape: Abstract) -> Abstract:
-    """The place in an array of the shape, which is stretched to the whole one, for a place in the whole."""
+    """The index in an array of this shape, from an index in the shape to which it is broadcast."""
     assert isinstance(place, Tuple)
     mine, all_ = of_shape(reader, shape, node), of_shape(reader, whole, node)
     steps = [

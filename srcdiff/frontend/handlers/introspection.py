@@ -1,4 +1,4 @@
-"""What a program asks about its values: their classes and their attributes."""
+"""Queries of a program about its values: their classes and their attributes."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ _NUMPYS: dict[str, tuple[type, ...]] = {
 
 
 _MATCHED_WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
-"""Classes whose pattern with one part looks at the whole."""
+"""Classes whose pattern with one part matches the whole value."""
 
 
 def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
-    """The classes that something may have in Python; none if nothing is known of it."""
+    """The classes that a value may have in Python; none if that is unknown."""
     match x:
         case Value(type=Array()) | Lazy():
             return (np.ndarray,)
@@ -115,7 +115,7 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
 
 
 def classes_of_number(reader: Reader, x: Value) -> tuple[type, ...]:
-    """Python's number or NumPy's; in functions that Numba compiles there are only Python's."""
+    """Python's class of a number, or NumPy's. Functions that Numba compiles only have Python's."""
     dtype = x.scalar.dtype
     if reader.frame.told is not None or reader.is_kernel:
         return (_NUMBERS[dtype],)
@@ -158,7 +158,7 @@ def call_isinstance(reader: Reader, node: ast.AST, x: Abstract, kinds: Abstract)
 
 
 def isinstance_of_optional(reader: Reader, node: ast.AST, x: Optional, kinds: Abstract) -> Abstract:
-    """Of what is `None` on some paths."""
+    """`isinstance` of a value that is `None` on some paths."""
     there = call_isinstance(reader, node, x.value, kinds)
     is_none = call_isinstance(reader, node, Static(None), kinds)
     if there == is_none:
@@ -168,7 +168,7 @@ def isinstance_of_optional(reader: Reader, node: ast.AST, x: Optional, kinds: Ab
 
 
 def asked_classes(reader: Reader, kinds: Abstract, node: ast.AST) -> Iterator[Any]:
-    """The classes that `isinstance` is asked for."""
+    """The classes in the second argument of `isinstance`."""
     if isinstance(kinds, Tuple):
         for k in kinds.items:
             yield from asked_classes(reader, k, node)
@@ -205,7 +205,7 @@ def call_type(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 def call_type_of(
     reader: Reader, kind: TypeOf, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """`type(scale)(1)`: Python and NumPy convert numbers alike."""
+    """`type(scale)(1)`: Python's and NumPy's classes convert numbers alike."""
     for number in (bool, int, float, complex):
         if all(issubclass(k, (number, *_NUMPYS[np.dtype(number).name])) for k in kind.options) and len(args) == 1:
             found = call_value(reader, Static(number), args, node)
@@ -227,7 +227,7 @@ def has_attribute(value: Any, name: str) -> bool:
 
 
 def is_there(reader: Reader, x: Abstract, name: str, node: ast.AST) -> bool:
-    """Whether something has an attribute."""
+    """Whether a value has an attribute."""
     if is_instance(x):
         return is_in_instance(reader, x, name, node)
     if isinstance(x, Static) and not isinstance(x.value, bool | int | float | complex):
@@ -280,7 +280,7 @@ def call_getattr(reader: Reader, node: ast.AST, x: Abstract, name: Abstract, def
 
 @handles(matched_part)
 def call_matched_part(reader: Reader, node: ast.AST, x: Abstract, kind: Abstract, position: Abstract) -> Abstract:
-    """The part of an instance that a pattern `Kind(...)` looks at."""
+    """The part of an instance that a pattern `Kind(...)` matches."""
     if not (isinstance(kind, Static) and isinstance(kind.value, type) and isinstance(position, Static)):
         reader.refuse("SD205", node, "the class of the pattern is not known at compile time")
     if kind.value in _MATCHED_WHOLE and position.value == 0:
@@ -299,11 +299,11 @@ def match_args(kind: type) -> Any:
 
 @handles(event_settings)
 def call_event_settings(reader: Reader, node: ast.AST, event: Abstract) -> Abstract:
-    """A function that is defined inside has no attributes."""
+    """A nested function has no attributes."""
     if not isinstance(event, Static):
         return Tuple((Static(0), Static(0.0)))
     found = event_settings(event.value)
-    reader.guards.add(Summary(event_settings, Constant(event.value)), found)  # what the library asks, too
+    reader.guards.add(Summary(event_settings, Constant(event.value)), found)  # the library reads the same attributes
     return Tuple(tuple(map(Static, found)))
 
 

@@ -58,7 +58,7 @@ from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 from srcdiff.library import operators, sorting
 
-_MOST_KNOWN = 16  # elements of a list that are kept apart, so that their number stays known
+_MOST_KNOWN = 16  # longer lists are stored in arrays
 
 
 _LOOPS = "write nested loops"
@@ -69,7 +69,7 @@ def _is_builtin(function: Abstract) -> bool:
 
 
 def _known_keys(keys: tuple[Abstract, ...]) -> list[Any] | None:
-    """Keys that are constants, or tuples whose first items are and decide: `sorted(dictionary.items())`."""
+    """Keys that are constants, or tuples that constant first items order: `sorted(dictionary.items())`."""
     constants = [k.value for k in keys if isinstance(k, Static)]
     if len(constants) == len(keys):
         return constants
@@ -164,7 +164,7 @@ def in_known_order(
 
 
 def sorting_order(reader: Reader, keys: Stored, reverse: Abstract, node: ast.AST) -> Value:
-    """The places of the elements in their order."""
+    """The indices that sort the elements."""
     if not is_of_numbers(keys.element):
         message = "lists of arrays, and lists of lists with lengths known only at run time, cannot be sorted"
         reader.refuse("SD203", node, message, help_="pass a `key` that returns a number")
@@ -175,7 +175,7 @@ def sorting_order(reader: Reader, keys: Stored, reverse: Abstract, node: ast.AST
 
 
 def in_this_order(reader: Reader, handle: List, order: Value, node: ast.AST) -> List:
-    """A new list of the elements at these places."""
+    """A new list of the elements at these indices."""
     stored = stored_contents(reader, handle)
     elements = as_iteration(reader, handle).element
     if not is_of_numbers(stored.element):
@@ -199,7 +199,7 @@ def call_reduce(reader: Reader, node: ast.AST, function: Abstract, of: Abstract,
     if len(initial) > 1:
         reader.refuse("SD304", node, "`reduce` takes two or three arguments")
     if isinstance(of, Through) and not _is_builtin(function):
-        of = forced(reader, of)  # calls of the two functions would alternate
+        of = forced(reader, of)  # calls of the two functions would interleave
     step = applying(reader, function, node)
     empty = (TypeError, "reduce() of empty iterable with no initial value")
     return fold_elements(reader, node, of, initial[0] if initial else None, step, when_empty=empty)
@@ -258,7 +258,7 @@ def call_pairwise(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 
 @handles(iter, consumes=True)
 def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    """What the elements are is known here; that they do not change before somebody goes through it is checked."""
+    """The elements are known here. It is checked that they do not change before they are consumed."""
     if isinstance(of, Generated):
         return of
     return drawn_from("iter", call_value(reader, Static(list), [of], node), of)
@@ -266,7 +266,7 @@ def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 
 @handles(next, consumes=True)
 def call_next(reader: Reader, node: ast.AST, of: Abstract, *default: Abstract) -> Abstract:
-    """The first element of a generator that nobody has gone through; it cannot be used again."""
+    """The first element of a new generator. The generator cannot be used again."""
     if not isinstance(of, Generated):
         reader.refuse(
             "SD102", node, "`next` is supported for generators only", help_="write a `for` loop with a `break`"
@@ -289,7 +289,7 @@ def call_fromiter(
 
 @handles(np.nditer)
 def call_nditer(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    """The elements in the order of memory."""
+    """The elements in memory order."""
     if not (isinstance(of, Value) and isinstance(of.type, Array) and of in reader.contiguous):
         message = "`np.nditer` is supported for one contiguous array, without options"
         reader.refuse("SD102", node, message, help_="go through `a.ravel()`, or `np.ndindex(a.shape)`")
@@ -319,7 +319,7 @@ def call_accumulate(
     handle = new_list(reader, ())
     function = Static(operators.add) if func == NONE else func
     if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
-        # between the iterations of a loop it might see what they change
+        # it might observe changes between the iterations of a loop
         reader.refuse("SD102", node, "`accumulate` with a custom function is not supported", help_="write the loop")
 
     def noted(x: Abstract) -> Abstract:
@@ -342,15 +342,15 @@ def call_accumulate(
 
 
 def indexable(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """The sequence, or a list of what comes."""
+    """The sequence itself, or a list of the elements of an iterator."""
     is_array = isinstance(x, Value) and isinstance(x.type, Array)
     return x if isinstance(x, Tuple | List) or is_array else call_list(reader, node, x)
 
 
 def refuse_generators(reader: Reader, node: ast.AST, name: str, *of: Abstract) -> None:
-    """A generator runs while somebody goes through it; what these give is computed before.
+    """Refuse generators, because their bodies would run too early: these functions compute all elements first.
 
-    So is what the `__iter__` of an instance gives, which may be a generator, or read what the loop changes.
+    The same holds for the `__iter__` of an instance, which may be a generator or read values that the loop changes.
     """
     if any(steps(x) or defines_iterator(x) for x in of):
         help_ = "use `yield from`" if name == "chain" else "make a list of it: `list(...)`"

@@ -1,6 +1,7 @@
 """The language of kernels: thread coordinates, shared memory, barriers and atomic additions.
 
-Names of `numba.cuda` are known as names, not as objects: in Numba's simulator they exist only while a kernel runs.
+Names of `numba.cuda` are recognised as names, not as objects: in Numba's simulator the objects only exist while a
+kernel runs.
 """
 
 from __future__ import annotations
@@ -91,12 +92,12 @@ def device_local_array(reader: Reader, node: ast.AST, shape: Abstract, dtype: Ab
 
 @device("const.array_like")
 def device_const_array_like(reader: Reader, node: ast.AST, ary: Abstract) -> Abstract:
-    """An array from outside that nobody writes into: which memory it is in makes no difference."""
+    """An outside array that is never written. The kind of memory makes no difference."""
     return ary
 
 
 def device_array(reader: Reader, place: str, shape: Abstract, dtype: Abstract, node: ast.AST) -> Abstract:
-    """An array of constant size; it stands at the start of the kernel, because it is there from the start."""
+    """An array of constant size. It is created at the start of the kernel."""
     sizes = shape.items if isinstance(shape, Tuple) else (shape,)
     if not all(isinstance(s, Static) and isinstance(s.value, int) and s.value > 0 for s in sizes):
         what = "the size of an array in a kernel must be a positive constant"
@@ -142,7 +143,7 @@ def atomic_add(reader: Reader, name: str, array: Abstract, index: Abstract, amou
 
 
 def call_numba_type(reader: Reader, name: str, args: list[Abstract], node: ast.AST) -> Abstract:
-    """`float32(x)`: a number as that type."""
+    """`float32(x)`: a number converted to that type."""
     if len(args) != 1:
         reader.refuse("SD304", node, f"`{name}` takes one number")
     if name == "int32":

@@ -81,7 +81,7 @@ def _names(node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
 
 
 def _stars(node: ast.FunctionDef | ast.Lambda) -> dict[str, str]:
-    """The parameters that take any number of arguments, as they are written."""
+    """The star parameters, `*args` and `**kwargs`, as they are written."""
     given = (("*", node.args.vararg), ("**", node.args.kwarg))
     return {a.arg: f"{star}{a.arg}" for star, a in given if a is not None}
 
@@ -89,7 +89,7 @@ def _stars(node: ast.FunctionDef | ast.Lambda) -> dict[str, str]:
 def as_passed(
     node: ast.FunctionDef | ast.Lambda, given: dict[str, Abstract]
 ) -> tuple[list[Abstract], dict[str, Abstract]]:
-    """Arguments by name as they are passed: those that can be by position, the others by keyword."""
+    """The arguments in the form of a call: by position where possible, the others by keyword."""
     arguments = node.args
     first = [given[a.arg] for a in (*arguments.posonlyargs, *arguments.args)]
     if arguments.vararg is not None:
@@ -111,7 +111,7 @@ _IN_RECURSION = "a derivative is taken inside a recursive function, which is not
 def make_derivative(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """`srcdiff.grad(g, ...)` and its like: what is differentiated may be a function of the program itself."""
+    """`srcdiff.grad(g, ...)` and similar calls. The differentiated function may be defined in the program itself."""
     if not args:
         reader.refuse("SD304", node, "the first argument of a derivative must be a function")
     options = [plain_option(reader, x, node) for x in args[1:]]
@@ -149,7 +149,7 @@ def call_tangent(
 def call_inside(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A derivative that is made of others: a function of the library, with what it is given first."""
+    """A derivative composed of others: a function of the library, with its first arguments."""
     function, *given = target.__srcdiff_inside__
     known = inspect.signature(function).parameters
     if "backend" in known:
@@ -161,7 +161,7 @@ def call_inside(
 def require_options(
     reader: Reader, keywords: dict[str, Abstract], node: ast.AST, known: Collection[str] = ("backend",)
 ) -> None:
-    """Options for how code is compiled are those of the function around it."""
+    """Refuse compile options that differ from those of the surrounding function."""
     try:
         require_inside({name: plain_option(reader, x, node) for name, x in keywords.items()}, known)
     except (TypeError, ValueError) as error:
@@ -198,7 +198,7 @@ def call_copied(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 
 def has_floats(reader: Reader, x: Abstract) -> bool:
-    """Whether it is, or holds, something to differentiate by."""
+    """Whether a value is or contains a float."""
     return any(map(functools.partial(holds_floats, reader), NODES.leaves(x)))
 
 
@@ -211,7 +211,7 @@ def plain_option(reader: Reader, x: Abstract, node: ast.AST) -> Any:
 
 
 def parameters_of(reader: Reader, function: Abstract, node: ast.AST) -> tuple[Captured, tuple[str, ...]]:
-    """The function that is differentiated, through all derivatives, and the names of its parameters."""
+    """The differentiated function below all derivatives, and the names of its parameters."""
     while isinstance(function, Transformed):
         function = function.function
     if isinstance(function, Closure):
@@ -235,7 +235,7 @@ def parameters_of(reader: Reader, function: Abstract, node: ast.AST) -> tuple[Ca
 def bound_arguments(
     reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> dict[str, Abstract]:
-    """All arguments of the function that is differentiated, by name."""
+    """All arguments of the differentiated function, by name."""
     while isinstance(function, Transformed):
         function = function.function
     captured, _ = parameters_of(reader, function, node)
@@ -300,7 +300,7 @@ def call_derivative(
 def require_differentiable(
     derivation: Derivation, chosen: dict[str, Abstract], lists: dict[List, Stored], result: Abstract, span: Span
 ) -> None:
-    """Refuse arguments that hold no floats, and results that do not have the derivative that is meant."""
+    """Refuse arguments without floats, and results without the requested derivative."""
     if derivation.jacobian:
         refuse_lists_in_jacobian((*chosen.values(), result), span)
     for name, x in chosen.items():
@@ -313,13 +313,13 @@ def require_differentiable(
 def call_derivative_object(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A derivative that was made outside."""
+    """A derivative object that was created outside."""
     derivative = target.__srcdiff_derivative__
     return call_derivative(reader, Transformed(derivative.derivation, Static(derivative.of)), args, keywords, node)
 
 
 def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
-    """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
+    """Refuse an inner function that assigns names of the outer one, because derivatives have no side effects."""
     for key in written_around(reader, before):
         if key == DRAWS and not reader.chain:
             continue  # the derivative is the whole program
@@ -330,7 +330,7 @@ def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
 
 
 def keep_apart(reader: Reader, inner: Function, known: dict[Value, Value], node: ast.AST) -> None:
-    """Where the inner function writes into an array it is given, no other may share its memory."""
+    """If the inner function writes into an argument array, no other argument may share its memory."""
     around = [v for v in values_around(inner.body, inner.params) if isinstance(v.type, Array)]
     arrays = [*(p for p in inner.params if isinstance(p.type, Array)), *around]
     units = tuple(u.function for u in reader.units.values() if u.function is not None)
@@ -346,7 +346,7 @@ def keep_apart(reader: Reader, inner: Function, known: dict[Value, Value], node:
 def tangent_values(
     reader: Reader, chosen: dict[str, Abstract], lists: dict[List, Stored], given: list[Abstract], node: ast.AST
 ) -> tuple[Value, ...]:
-    """What the derivative takes beside the arguments of the function: tangents of the floats in them."""
+    """The arguments of the derivative after those of the function: tangents of the floats in them."""
     taken = [tangent_beside(x, lists, f"{name}_dot") for name, x in chosen.items()]
     found: list[Value] = []
 
@@ -369,7 +369,7 @@ def tangent_values(
                 reader.refuse(
                     "SD203", node, f"a tangent is {in_words(reader, y)}, but its argument is {in_words(reader, x)}"
                 )
-            found.append(reader.copy(value) if isinstance(value.type, Array) else value)  # it may be given back
+            found.append(reader.copy(value) if isinstance(value.type, Array) else value)  # the function may return it
     return tuple(found)
 
 
@@ -381,15 +381,15 @@ def assembled_result(
     lists: dict[List, Stored],
     outs: tuple[Value, ...],
 ) -> Abstract:
-    """The result of the derivative, as the user's code sees it, of a function that returns `x`.
+    """The result of the derivative in the form of the user's code, for a function that returns `x`.
 
-    `arguments` are those to differentiate by: as they are given, and as they are inside.
+    `arguments` are those to differentiate by, in their outer and inner forms.
     """
     values = iter(outs)
     if derivation.mode == "forward":
         count = len(outs) // 2
         pairs = zip(are_lengths(x), outs[:count], outs[count:], strict=True)
-        tangents = [out if is_length else tangent for is_length, out, tangent in pairs]  # as long as the list
+        tangents = [out if is_length else tangent for is_length, out, tangent in pairs]  # lengths keep their value
         value, tangent = like_result(reader, x, values), like_result(reader, x, iter(tangents))
         return Tuple((value, tangent)) if derivation.with_value else tangent
     kept = derivation.with_value or derivation.has_aux
@@ -423,7 +423,7 @@ def like_argument(
         items = [like_argument(reader, a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True)]
         return with_lists(reader, inner.remade(items))
     if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_inexact(inner.type)):
-        return Static(None)  # it holds no floats
+        return Static(None)  # no floats
     if isinstance(inner, List):
         stored = lists[inner]
         return new_list(reader, Stored(stored.element, tuple(next(values) for _ in stored.arrays), stored.length))

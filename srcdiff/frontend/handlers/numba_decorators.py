@@ -1,4 +1,4 @@
-"""What Numba's decorators make of functions: `@vectorize`, `@guvectorize`, `@stencil`, `@cfunc`, `@overload`."""
+"""Functions made by Numba's decorators: `@vectorize`, `@guvectorize`, `@stencil`, `@cfunc`, `@overload`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from srcdiff.library.generalized import generalized
 
 @handles(numba.misc.special.literally)
 def literally(reader: Reader, node: ast.AST, value: Abstract, /) -> Abstract:
-    """Numba compiles for the value; here it is the value."""
+    """In Numba it specialises on the value. Here it returns the value."""
     return value
 
 
@@ -37,7 +37,7 @@ def literally(reader: Reader, node: ast.AST, value: Abstract, /) -> Abstract:
 def call_for_c(
     reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A function for C. Python calls the function that it was made of, as it is."""
+    """A function for C. Python calls the underlying function."""
     return call_plain(reader, function.__wrapped__, args, keywords, node)
 
 
@@ -45,7 +45,7 @@ def call_for_c(
 def call_ufunc(
     reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """What `@vectorize` makes: the function of numbers for each element of arrays."""
+    """A `@vectorize` function: its scalar function, applied to each element of arrays."""
     python = function._dispatcher.py_func
     name = python.__name__
     reader.guard(Attribute(Constant(function._dispatcher), "py_func"), python)
@@ -54,7 +54,7 @@ def call_ufunc(
         reader.refuse("SD304", node, message, help_="assign the result: `y = f(x)` instead of `f(x, out=y)`")
     over: list[Abstract] = [Static(python)]
     of_result = None
-    if function._frozen:  # it is compiled for signatures, and NumPy converts to one of them
+    if function._frozen:  # it has fixed signatures, and NumPy converts to one of them
         *taken, of_result = types_of_loop(reader, function.ufunc, args, node)
         args = [as_dtype(reader, a, dtype, node) for a, dtype in zip(args, taken, strict=True)]
         over.append(Tuple((Static(of_result),)))
@@ -70,7 +70,7 @@ def call_ufunc(
 def call_generalized_ufunc(
     reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """What `@guvectorize` makes: a function that writes into its last arguments, for each part of arrays."""
+    """A `@guvectorize` function: it writes into its last arguments, for each part of arrays."""
     python = function.gufunc_builder.py_func
     name, count = python.__name__, function.nin + function.nout
     reader.guard(Attribute(Constant(function.gufunc_builder), "py_func"), python)

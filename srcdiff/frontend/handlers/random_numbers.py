@@ -1,7 +1,7 @@
-"""Random numbers: `np.random`, generators of NumPy's, and Python's `random`.
+"""Random numbers: `np.random`, NumPy generators, and Python's `random`.
 
-A draw is a call out of generated code. It takes the count of draws and gives the next one, which is a variable of the
-program: so all draws come in the order in which the program has them, each once.
+A draw is a call out of generated code. It takes the number of draws before it and returns the next number, which is a
+variable of the program. So all draws happen in program order, each once.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _HELP = "draw the numbers outside the function and pass them in"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What a method that draws makes of standard draws."""
+    """A sampling method, as a function of standard draws."""
 
     draw: Draw
     parameters: tuple[tuple[str, Any], ...] = ()
     made_by: Callable[..., Any] = random_draws.as_it_is
     given: int = 0
-    """How many parameters the draw takes; the others are those of `made_by`."""
+    """The number of parameters of the draw. The others are those of `made_by`."""
     dtype: str = _NUMBERS
     has_size: bool = True
 
@@ -130,7 +130,7 @@ def kind_of_source(source: Abstract) -> type | str:
 def call_out_of_program(
     reader: Reader, call: CallOut, values: Sequence[Value], kinds: Sequence[Kind], node: ast.AST
 ) -> Abstract:
-    """A call that has its place among the draws; what it gives, without the count."""
+    """A call ordered among the draws. Returns its result without the count."""
     if reader.is_kernel:
         reader.refuse("SD302", node, "kernels cannot draw random numbers", help_=_HELP)
     if reader.units_in_progress:
@@ -227,7 +227,7 @@ def bind(
 
 
 def shape_of(reader: Reader, size: Abstract, parameters: Sequence[Abstract], node: ast.AST) -> list[Value]:
-    """The shape of what is drawn: the one that is asked for, or that of the parameters."""
+    """The requested shape, or the broadcast shape of the parameters."""
     if isinstance(size, Tuple | List):
         return [as_integer(reader, n, node, "a shape needs integers") for n in unpacked(reader, size, node)]
     if size != Static(None):
@@ -294,7 +294,7 @@ def call_choice(
     replace: Abstract = Static(True),
     p: Abstract = Static(None),
 ) -> Abstract:
-    """The places are drawn; the elements have derivatives."""
+    """Choose elements by random indices. The elements have derivatives."""
     if not isinstance(replace, Static) or (is_python and size != Static(None)):
         reader.refuse("SD304", node, "`choice` is not supported with these arguments")
     is_sequence = is_array(a) or isinstance(a, Tuple | List)
@@ -399,7 +399,7 @@ _SPECIAL_OF_PYTHON = ("choice", "seed", "randrange")
 
 def _maker(function: Callable[..., Any]) -> Callable[..., Abstract]:
     def make(reader: Reader, node: ast.AST, *seed: Abstract) -> Abstract:
-        """A source that is made inside the program: one with a seed gives the same numbers at each call."""
+        """A source created inside the program. With a seed, it gives the same numbers in each call."""
         given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if x != Static(None)]
         kind = np.random.Generator if function is np.random.default_rng else function
         call = random_draws.maker_of(function, len(given))

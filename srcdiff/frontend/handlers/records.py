@@ -63,7 +63,7 @@ def call_enum(
 def call_class(
     reader: Reader, target: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract | None:
-    """A new instance of a class; of one that Numba compiles, an instance of the class that it was made of."""
+    """A new instance of a class. A Numba `jitclass` is replaced by the class that it was made from."""
     target = standing_for(target) or target
     if issubclass(target, tuple) and hasattr(target, "_fields"):
         return make_namedtuple(reader, target, args, keywords, node)
@@ -78,7 +78,7 @@ def call_class(
 def construct(
     reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A new instance of a class whose `__init__` computes: it is an object until that has run."""
+    """A new instance of a class whose `__init__` computes. While `__init__` runs, the instance is an object."""
     if in_class(kind, "__new__") is not object.__new__ and kind is not types.SimpleNamespace:
         message = f"`{kind.__name__}` defines `__new__`, which is not supported"
         reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
@@ -101,13 +101,13 @@ def construct(
         return new
     found = object_as_record(reader, new)
     if any(refers_to(x, new) for x in reader.cells.values()):
-        raise IsWritten(kind)  # it has been handed out while it was made, so that it has an identity
+        raise IsWritten(kind)  # it was stored elsewhere while it was constructed, so its identity matters
     reader.update(cells={k: x for k, x in reader.cells.items() if not isinstance(k, tuple) or k[0] != new.number})
     return found
 
 
 def refers_to(x: Any, to: Object) -> bool:
-    """Whether an object is part of something, or of what a bound method, a closure or an iterator holds."""
+    """Whether a value, a bound method, a closure or an iterator refers to an object."""
     if x is to or isinstance(x, Object | Value | Frame | ast.AST | type):
         return x is to
     if isinstance(x, tuple | list):
@@ -121,7 +121,7 @@ def refers_to(x: Any, to: Object) -> bool:
 def fill_fields(
     reader: Reader, new: Object, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> None:
-    """What the `__init__` of a dataclass does: it assigns the fields, and calls `__post_init__`."""
+    """The generated `__init__` of a dataclass: it assigns the fields and calls `__post_init__`."""
     fields = dataclasses.fields(kind)
     if any(f._field_type is not dataclasses._FIELD for f in vars(kind)["__dataclass_fields__"].values()):  # type: ignore[attr-defined]
         message = f"`{kind.__name__}` has an `InitVar` or a `ClassVar`, which is not supported"
@@ -148,7 +148,7 @@ def fill_fields(
 
 
 def member_of(reader: Reader, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
-    """The member of an enum that has the value."""
+    """The member of an enum with this value."""
     if not isinstance(value, Static):
         message = f"the member of `{kind.__name__}` must be known at compile time"
         reader.refuse("SD205", node, message, help_="pass the member itself as an argument")
@@ -179,7 +179,7 @@ def make_namedtuple(
 def make_dataclass(
     reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A new instance, where that only means to remember its fields."""
+    """A new instance of a dataclass that only stores its fields."""
     fields = {f.name: f for f in dataclasses.fields(kind)}
     bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
     for name, field in fields.items():
@@ -192,11 +192,11 @@ def make_dataclass(
 
 
 def only_remembers(kind: type) -> bool:
-    """Whether a dataclass does no more than keep its fields when an instance is made."""
+    """Whether the construction of a dataclass only stores its fields."""
     made_by = kind.__init__.__code__  # type: ignore[misc]
     simple = all(f.init and not f.kw_only for f in dataclasses.fields(kind))
     simple = simple and all(f.default_factory is dataclasses.MISSING for f in dataclasses.fields(kind))
-    setter = getattr(kind.__setattr__, "__code__", None)  # of a frozen one, dataclasses writes it
+    setter = getattr(kind.__setattr__, "__code__", None)  # `dataclasses` itself writes it for frozen classes
     simple = simple and (setter is None or setter.co_filename == made_by.co_filename)
     return simple and made_by.co_filename == "<string>" and not hasattr(kind, "__post_init__")
 
@@ -307,7 +307,7 @@ def dictionary_clear(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract
 def call_vectorized(
     reader: Reader, function: np.vectorize, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """What `@np.vectorize` has made of a function."""
+    """A function made by `@np.vectorize`."""
     for name in ("signature", "excluded", "pyfunc", "otypes"):
         reader.guard(Attribute(Constant(function), name), getattr(function, name))
     if function.signature is not None or function.excluded:

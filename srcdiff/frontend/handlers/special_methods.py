@@ -54,7 +54,7 @@ _UNARY = {"negative": "__neg__", "positive": "__pos__", "invert": "__invert__"}
 
 
 def method_of(reader: Reader, x: Abstract, name: str) -> Any:
-    """The special method of an instance, if its class has one that is written in Python."""
+    """The special method of an instance, if its class defines one in Python."""
     found = in_class(class_of(x), name) if is_instance(x) else MISSING
     return found if isinstance(found, types.FunctionType) else None
 
@@ -65,7 +65,7 @@ def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], n
 
 
 def is_declined(x: Abstract) -> bool:
-    """Whether a special method leaves it to the other operand."""
+    """Whether a special method returns `NotImplemented`."""
     return isinstance(x, Static) and x.value is NotImplemented
 
 
@@ -77,7 +77,7 @@ def is_subclass_on_the_right(left: Abstract, right: Abstract) -> bool:
 
 
 def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> None:
-    """Refuse an array on the left: NumPy calls the method of the instance for every element, unless told not to."""
+    """Refuse an array on the left, because NumPy would call the method of the instance for every element."""
     of_arrays = in_class(class_of(right), "__array_ufunc__") if is_instance(right) else None
     if of_arrays is not None and (isinstance(left, Lazy) or (isinstance(left, Value) and is_array(left))):
         message = "NumPy applies this operator to each element of the array and the instance"
@@ -90,7 +90,7 @@ def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.
 def binary_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
-    """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)` if `a` has none; a subclass on the right goes first."""
+    """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)`. A subclass on the right is asked first."""
     require_no_array(reader, left, right, node)
     ways = [(left, f"__{_BINARY[op]}__", right), (right, f"__r{_BINARY[op]}__", left)]
     if is_instance(left) and is_instance(right):
@@ -123,7 +123,7 @@ def in_place_operator(
 def comparison_operator(
     reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
-    """`a < b` of instances: `a.__lt__(b)`, or `b.__gt__(a)`; two dataclasses are equal if their fields are."""
+    """`a < b` of instances: `a.__lt__(b)`, or `b.__gt__(a)`. Two dataclasses are equal if their fields are equal."""
     names = _COMPARE.get(type(op))
     if names is None:
         return None
@@ -142,7 +142,7 @@ def comparison_operator(
 
 
 def own_comparison(reader: Reader, x: Abstract, name: str, other: Abstract, node: ast.AST) -> Abstract | None:
-    """What a method that the user wrote says; without one, `!=` is the opposite of `==`."""
+    """The result of a comparison method of the user. Without `__ne__`, `!=` is the negation of `==`."""
     opposite = name == "__ne__" and method_of(reader, x, name) is None
     method = method_of(reader, x, "__eq__" if opposite else name)
     if method is None or method.__code__.co_filename == "<string>":
@@ -154,7 +154,7 @@ def own_comparison(reader: Reader, x: Abstract, name: str, other: Abstract, node
 
 
 def equal_fields(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> Abstract | None:
-    """Whether the fields of two dataclasses are equal, by the method that `dataclasses` writes."""
+    """Whether the fields of two dataclasses are equal, as in the `__eq__` of `dataclasses`."""
     both = isinstance(left, Record) and isinstance(right, Record) and left.kind.is_instance and right.kind.is_instance
     method = method_of(reader, left, "__eq__")
     if not both or method is None or method.__code__.co_filename != "<string>":

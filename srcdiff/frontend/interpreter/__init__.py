@@ -1,1 +1,1 @@
-"""The interpreter: what each piece of syntax means, over an abstract state."""
+"""The interpreter: the meaning of each piece of syntax, over an abstract state."""

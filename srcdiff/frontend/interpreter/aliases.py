@@ -28,7 +28,7 @@ def may_be_same(reader: Reader, a: List, b: List) -> None:
 
 
 def forget_same_lists(reader: Reader, before: State) -> None:
-    """At the end of a statement: that two lists may be one does not matter if one of them has no name."""
+    """At the end of a statement: two lists that may be one need no record if one of them has no name."""
     pairs, older = reader.state.same_lists, before.same_lists
     if pairs != older:
         named = set().union(*(handles(x) for x in reader.cells.values()))
@@ -36,20 +36,20 @@ def forget_same_lists(reader: Reader, before: State) -> None:
 
 
 def doubt(reader: Reader, array: Value, copied: Value) -> None:
-    """The copy may be a view in NumPy, so that writing into one of them would be seen in the other, or not."""
+    """Record that the copy may be a view in NumPy, where writes into one would be visible in the other."""
     if not reader.frame.library:
         new = Doubt(reader.origins_of(array), reader.origins_of(copied), reader.born[copied])
         reader.update(doubts=reader.state.doubts | {new})
 
 
 def has_name(reader: Reader, array: Value) -> bool:
-    """Whether a name may have got the memory of an array; an array that is on its way has none."""
+    """Whether a name may refer to the memory of an array. Temporary arrays have none."""
     named = {origin for x in reader.cells.values() for a in arrays_in(x) for origin in reader.origins_of(a)}
     return bool(named & reader.origins_of(array))
 
 
 def forget_doubts(reader: Reader, before: State) -> None:
-    """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
+    """At the end of a statement: drop copies that may be views if no name refers to them."""
     doubts, older = reader.state.doubts, before.doubts
     if doubts <= older:
         return
@@ -57,13 +57,13 @@ def forget_doubts(reader: Reader, before: State) -> None:
     seen = {origin for x in changed for a in arrays_in(x) for origin in reader.origins_of(a)}
     if ANYTHING not in seen:
         doubts = frozenset(d for d in doubts if d in older or d.copied & seen)
-    # what was passed does not matter either if no name has it any more, as after `u = step(u)`
+    # drop arguments without a name too, as after `u = step(u)`
     passed = {d: reader.given_for[d] for d in doubts - older if d in reader.given_for}
     reader.update(doubts=doubts - {d for d, array in passed.items() if not is_seen(reader, array, d.array)})
 
 
 def all_origins(reader: Reader, array: Value) -> frozenset[Hashable]:
-    """Where the memory of an array may come from in Python: also from what it may be a copy of here."""
+    """The possible origins of an array's memory in Python, including arrays that it is a copy of here."""
     found = reader.origins_of(array)
     size = -1
     while size != len(found):
@@ -73,7 +73,7 @@ def all_origins(reader: Reader, array: Value) -> frozenset[Hashable]:
 
 
 def may_share(reader: Reader, new: Value, origins: frozenset[Hashable], passed: Value | None) -> None:
-    """A new array may be one of these in Python: what was passed, if it is that."""
+    """Record that a new array may be one of these in Python."""
     if passed is None or is_seen(reader, passed, origins):
         shared = Doubt(origins, reader.origins_of(new), reader.born[new])
         reader.update(doubts=reader.state.doubts | {shared})
@@ -82,7 +82,7 @@ def may_share(reader: Reader, new: Value, origins: frozenset[Hashable], passed: 
 
 
 def is_seen(reader: Reader, array: Value, origins: frozenset[Hashable]) -> bool:
-    """Whether a name may have got the memory of an array, or whoever has called."""
+    """Whether a name or a caller may refer to the memory of an array."""
     if reader.base(array) in reader.given or origins != reader.origins_of(array):
         return True
     return any(not reader.disjoint(array, other) for x in reader.cells.values() for other in arrays_in(x))

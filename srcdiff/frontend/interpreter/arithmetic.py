@@ -129,7 +129,7 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
 
 
 def require_repeatable(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> None:
-    """Refuse to repeat a tuple or a list by something that is not a whole number."""
+    """Refuse to repeat a tuple or a list a number of times that is not an integer."""
     for group, times in ((left, right), (right, left)):
         repeats = op is ast.Mult and isinstance(group, Tuple | List)
         if repeats and isinstance(times, Static) and not isinstance(times.value, int):
@@ -137,14 +137,14 @@ def require_repeatable(reader: Reader, op: type[ast.operator], left: Abstract, r
 
 
 def require_no_operator(reader: Reader, kind: type, name: str, node: ast.AST) -> None:
-    """Refuse a named tuple whose class says itself what the operator does."""
+    """Refuse a named tuple whose class overrides the operator."""
     if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
         message = f"`{kind.__name__}` defines `__{name}__`, which is not supported"
         reader.refuse("SD102", node, message, help_="write a function for this operation, and call that")
 
 
 def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
-    """Of two numbers, among which truth values are 0 and 1."""
+    """Arithmetic of two numbers. Truth values count as 0 and 1."""
     primitive, _ = BINARY[op]
     bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
     if not (bitwise and a.type == BOOL and b.type == BOOL):
@@ -171,7 +171,7 @@ def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node:
 
 
 def power_of_elements(reader: Reader, base: Value, exponent: Value, node: ast.AST) -> Abstract:
-    """A power in an array: NumPy has no negative powers of integers there."""
+    """A power in an array. NumPy has no negative integer powers of integers there."""
     if is_inexact(base.type) or is_inexact(exponent.type):
         return arithmetic(reader, ast.Pow, base, exponent, node)
     base, exponent = as_plain_number(reader, base), as_plain_number(reader, exponent)
@@ -201,7 +201,7 @@ def unary(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> A
 
 
 def signed(reader: Reader, primitive: str, value: Value, dtype: str, node: ast.AST) -> Value:
-    """`-`, `+` or `~` of a number; the opposite of a truth value where the result is to be one."""
+    """`-`, `+` or `~` of a number, or `not` if the result is to be a truth value."""
     if primitive == "invert" and dtype == "bool":
         return reader.apply("logical_not", value)
     value = as_plain_number(reader, value)
@@ -215,7 +215,7 @@ def matrix_product(reader: Reader, left: Abstract, right: Abstract, node: ast.AS
 
 
 def before_division(reader: Reader, divisor: Value) -> None:
-    """Raise if the divisor is zero, in a function with `error_model='python'`."""
+    """Raise for a zero divisor, in a function with `error_model='python'`."""
     told = reader.frame.told
     if told is None or told.error_model != "python" or reader.error_model or reader.frame.library:
         return

@@ -36,13 +36,13 @@ from srcdiff.ir.types import is_inexact
 
 
 def ufunc_of(op: type[ast.operator]) -> np.ufunc:
-    """The function of NumPy that an operator is."""
+    """The NumPy function of an operator."""
     ufunc: np.ufunc = getattr(np, BINARY[op][0])
     return ufunc
 
 
 Update = type[ast.operator] | np.ufunc
-"""What `+=` and `np.add.at` do with an element and another number."""
+"""The operation that `+=` and `np.add.at` apply to an element and another number."""
 
 
 def assign_array(reader: Reader, target: Value, value: Abstract, node: ast.AST, op: Update | None = None) -> None:
@@ -72,7 +72,7 @@ def assign_array(reader: Reader, target: Value, value: Abstract, node: ast.AST, 
 
 
 def without_first_axes(reader: Reader, source: Lazy, target: Lazy) -> Lazy:
-    """What has more axes than what it is written to, whose first axes must have the length one."""
+    """Drop leading axes of length one of a value with more axes than its target."""
     count = source.rank - target.rank
     one = Size(ONE, lambda: reader.const(1))
     for size in source.sizes[:count]:
@@ -85,7 +85,7 @@ def without_first_axes(reader: Reader, source: Lazy, target: Lazy) -> Lazy:
 
 
 def require_update(reader: Reader, target: Value, op: Update | None, value: Abstract, node: ast.AST) -> None:
-    """Refuse `op=` where NumPy does: the array cannot hold what comes of it."""
+    """Refuse `op=` where NumPy does, because the array cannot hold the result."""
     if is_pythons(reader, value):
         require_in_range(reader, value, target.array.dtype)
     if op is None:
@@ -95,7 +95,7 @@ def require_update(reader: Reader, target: Value, op: Update | None, value: Abst
 
 
 def require_cast(reader: Reader, dtype: str, target: Value, node: ast.AST, casting: Any = "same_kind") -> None:
-    """Reject values that NumPy does not convert implicitly to the type of an array."""
+    """Refuse values that NumPy does not implicitly convert to the dtype of the array."""
     if not np.can_cast(dtype, target.array.dtype, casting):
         message = f"an array of dtype {target.array.dtype} cannot hold a result of dtype {dtype}"
         reader.refuse("SD203", node, message, help_="convert the result with `.astype`, or assign it to a new array")
@@ -116,7 +116,7 @@ def updated_value(reader: Reader, op: Update, old: Abstract, value: Abstract, no
 
 
 def reads_before_writing(reader: Reader, source: Lazy, target: Value) -> bool:
-    """Whether elements may be written while others are still to be read."""
+    """Whether elements may be written before all elements have been read."""
     return all(
         reader.disjoint(array, target) or (aligned and reader.same_part(array, target))
         for array, aligned in source.reads
@@ -124,10 +124,10 @@ def reads_before_writing(reader: Reader, source: Lazy, target: Value) -> bool:
 
 
 def note_overlap(reader: Reader, source: Lazy, target: Value, node: ast.AST, *, in_place: bool) -> None:
-    """Remember a line in which Numba may read elements of an array that it has written already.
+    """Record a line where Numba may read elements of an array that it has already written.
 
-    It makes no copy of an operand that is a view, of which it changes another part `in_place`; where it makes loops
-    parallel, not of an expression either.
+    Numba does not copy an operand that is a view of the array whose other part is changed `in_place`; in parallel loops
+    it does not copy expressions either.
     """
     told = reader.frame.told
     if told is None or reader.frame.library:
@@ -147,7 +147,7 @@ def note_overlap(reader: Reader, source: Lazy, target: Value, node: ast.AST, *, 
 
 
 def write_part(reader: Reader, target: Value, places: Places, value: Value, node: ast.AST, op: Update | None) -> None:
-    """Assign an element, or add to it, or whatever the operator is."""
+    """Assign to an element, or update it by an operator."""
     if op in (ast.Add, ast.Sub) and is_inexact(target.type):
         amount = as_stored(reader, target, value)
         write_element(reader, target, places, amount if op is ast.Add else reader.apply("negative", amount), adds=True)

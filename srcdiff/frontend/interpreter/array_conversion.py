@@ -96,7 +96,7 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
 
 
 def records_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
-    """A structured array of tuples, one for each record."""
+    """A structured array from tuples, one for each record."""
     rows = known_elements(reader, of)
     if rows is None or not all(isinstance(row, Tuple) for row in rows):
         message = "a structured array can only be made of a list of tuples"
@@ -109,7 +109,7 @@ def records_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> 
 
 
 def array_of_stored(reader: Reader, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
-    """An array of a list that has grown at run time."""
+    """An array from a list of a length known at run time."""
     contents = stored_contents(reader, of)
     are_rows = holds_lists(contents.element) and len(contents.arrays) == 2
     if isinstance(contents.arrays[0].type, Stack) or (len(contents.arrays) != 1 and not are_rows):
@@ -122,7 +122,7 @@ def array_of_stored(reader: Reader, of: List, dtype: Abstract, node: ast.AST) ->
 
 
 def width_of(reader: Reader, rows: Stored) -> Value:
-    """The length that all lists of a list have."""
+    """The common length of the lists in a list of lists."""
     lengths = rows.arrays[-1]
     empty = reader.apply("less_equal", rows.length, reader.const(0))
     reader.raise_if(empty, ValueError, "the list of lists is empty, so the length of the second axis is not known")
@@ -149,7 +149,7 @@ def nested_shape(reader: Reader, x: Abstract, node: ast.AST) -> Any:
 
 
 def static_integers(reader: Reader, x: Abstract, node: ast.AST) -> tuple[int, ...]:
-    """Integers known when the function is compiled: axes."""
+    """Integers known at compile time: axes."""
     items = x.items if isinstance(x, Tuple) else (x,)
     if not all(isinstance(i, Static) and isinstance(i.value, int) for i in items):
         reader.refuse("SD205", node, "the axes must be known at compile time")
@@ -157,7 +157,7 @@ def static_integers(reader: Reader, x: Abstract, node: ast.AST) -> tuple[int, ..
 
 
 def the_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
-    """The array, computed; lists become arrays."""
+    """The computed array. Lists become arrays."""
     x = forced(reader, x)
     if isinstance(x, List | Tuple):
         return as_array(reader, x, node)
@@ -201,7 +201,7 @@ def call_array(
     subok: Abstract = Static(False),
     ndmin: Abstract = Static(0),
 ) -> Abstract:
-    """`np.array`: of numbers in (nested) lists or tuples, or of an array."""
+    """`np.array` of numbers in (nested) lists or tuples, or of an array."""
     if copy == Static(True):
         array = new_array_of(reader, node, object, dtype)
         array = in_memory_order(reader, array, Static("C") if order == Static("K") else order, node)
@@ -275,7 +275,7 @@ def call_asarray(
 
 @handles(np.asfortranarray)
 def call_asfortranarray(reader: Reader, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:
-    """The first axis goes first in memory; what lies so already is not copied."""
+    """An array in Fortran order. One that is in this order already is not copied."""
     found = call_asarray(reader, node, a, dtype)
     if not (isinstance(found, Value) and isinstance(found.type, Array) and found.type.rank > 1):
         return found
@@ -287,7 +287,7 @@ def call_asfortranarray(reader: Reader, node: ast.AST, a: Abstract, dtype: Abstr
 
 
 def in_memory_order(reader: Reader, array: Abstract, order: Abstract, node: ast.AST) -> Abstract:
-    """A new array, of which `order` says how NumPy lays it out in memory."""
+    """A new array with the memory layout that NumPy chooses for `order`."""
     if known_order(reader, order, node) not in ("C", None) and isinstance(array, Value) and array.array.rank > 1:
         reader.contiguous.discard(array)
     return array
@@ -306,7 +306,7 @@ def call_ascontiguousarray(reader: Reader, node: ast.AST, a: Abstract, dtype: Ab
 
 
 def contiguous_or_copy(reader: Reader, array: Value) -> Value:
-    """What NumPy takes as it is if it is contiguous in memory, and copies if it is not."""
+    """The array itself if it is contiguous, otherwise a copy, as in NumPy."""
     if array in reader.contiguous or (array in reader.computed and not has_name(reader, array)):
         return array
     copied = reader.copy(array)

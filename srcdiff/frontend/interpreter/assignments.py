@@ -59,18 +59,18 @@ ANOTHER = "assign attributes of instances of your own classes only"
 
 
 def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
-    """The indices of a single element, if that is what a subscript means."""
+    """The indices of a single element, if the subscript selects one."""
     indices = tuple(i.value for i in items if isinstance(i, Index))
     return indices if len(indices) == len(items) == array.array.rank else None
 
 
 def _permutes(node: ast.Assign) -> bool:
-    """Whether two elements change their places: `a[i], a[k] = a[k], a[i]`."""
+    """Whether two elements are swapped: `a[i], a[k] = a[k], a[i]`."""
     target = node.targets[0]
     if len(node.targets) != 1 or not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
         return False
     if len(target.elts) != 2 or not all(isinstance(t, ast.Subscript) for t in target.elts):
-        return False  # of three, two may be one place, and then a list is at two
+        return False  # with three, two may be equal, and then a list occurs twice
     if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target)):
         return False
     return [ast.unparse(t) for t in target.elts] == [ast.unparse(v) for v in reversed(node.value.elts)]
@@ -81,13 +81,13 @@ def assignment_statement(reader: Reader, node: ast.Assign) -> None:
     alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
     value = evaluate_lazily(reader, node.value) if alone or reader.frame.library else unpacking(reader, node)
     if _permutes(node):
-        value = detached(reader, value)  # each of them is the element of a list again, once
+        value = detached(reader, value)  # each value is stored as an element again, exactly once
     for target in node.targets:
         assign_target(reader, target, value)
 
 
 def unpacking(reader: Reader, node: ast.Assign) -> Abstract:
-    """What is assigned; an iterator is used up where names take its elements."""
+    """The value to unpack. An iterator is consumed."""
     value = evaluate_lazily(reader, node.value)
     if all(isinstance(t, ast.Tuple | ast.List) for t in node.targets) and len(node.targets) == 1:
         value = drained(reader, value, node.value)
@@ -157,7 +157,7 @@ def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:
 
 
 def name_value(reader: Reader, value: Abstract, name: str) -> None:
-    """Give the run-time values the user's name for them, if they have none."""
+    """Name the run-time values after the user's variable, if they have no name yet."""
     for part in NODES.named(value, name, Layout.variable):
         leaf = part.value
         contents = reader.cells.get(leaf) if isinstance(leaf, List) else None
@@ -202,7 +202,7 @@ def assign_several(reader: Reader, target: ast.Tuple | ast.List, value: Abstract
 
 
 def unpackable(reader: Reader, value: Abstract, target: ast.Tuple | ast.List) -> bool:
-    """Whether the number of elements is known only at run time, and the names say how many there must be."""
+    """Whether the number of elements is only known at run time, and the targets fix it."""
     if any(isinstance(t, ast.Starred) for t in target.elts):
         return False
     return has_length_at_run_time(reader, value)
@@ -214,7 +214,7 @@ def has_length_at_run_time(reader: Reader, value: Abstract) -> bool:
 
 
 def assign_around(reader: Reader, target: ast.Tuple | ast.List, value: Abstract, star: int) -> None:
-    """`a, *b, c = values`, however many there are."""
+    """`a, *b, c = values`, for any number of values."""
     found = iteration_over(reader, value, target)
     assert isinstance(found, Iteration)
     length, count = as_value(reader, found.length), len(target.elts) - 1

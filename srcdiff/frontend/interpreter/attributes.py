@@ -55,11 +55,11 @@ _OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
 
 
 _TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
-"""Methods of arrays that take the array element by element."""
+"""Methods of arrays that work element by element."""
 
 
 def _is_plain_instance(value: Any) -> bool:
-    """Whether it is an instance of a class of the user's that has no attributes of its own."""
+    """Whether it is an instance of a user's class without attributes of its own."""
     kind: Any = type(value)
     return is_plain_class(kind) and not attributes_of(value)
 
@@ -74,7 +74,7 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
 
 
 def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstract:
-    """The attribute that the node names, of a value."""
+    """The attribute of a value that the node names."""
     match base:
         case Lazy() if node.attr in ("shape", "ndim", "size", "dtype"):
             return array_attribute(reader, base, node)
@@ -118,7 +118,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
         case Static() if isinstance(base.value, (*SOURCES, logging.Logger)):
             return Method(base, node.attr)
-        case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
+        case Static() if _is_plain_instance(base.value):  # an instance without attributes
             return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)
         case Static(value=bool() | int() | float() | complex()) if node.attr in ("real", "imag"):
             return Static(getattr(base.value, node.attr))
@@ -152,7 +152,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
 
 
 def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> Abstract:
-    """The name of a member of an enum, or its value, which are constants."""
+    """The name or the value of an enum member, as constants."""
     try:
         value = attribute_of_member(member, node.attr)
     except LookupError:
@@ -164,7 +164,7 @@ def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> 
 
 
 def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abstract:
-    """NumPy's numbers have what arrays have."""
+    """NumPy's numbers have the attributes of arrays."""
     if node.attr in ("real", "imag"):
         return part_of_number(reader, node.attr, number)
     found: dict[str, Abstract] = {
@@ -178,13 +178,13 @@ def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abst
 
 
 def part_of_number(reader: Reader, part: str, number: Value) -> Value:
-    """The real or imaginary part: Python's of Python's number."""
+    """The real or imaginary part. That of Python's number is Python's."""
     found = reader.apply(part, as_plain_number(reader, number))
     return pythons_own(reader, found) if is_pythons(reader, number) else found
 
 
 def part_of_array(reader: Reader, part: str, array: Value | Lazy, node: ast.AST) -> Abstract:
-    """The real or imaginary parts of an array: a view of them."""
+    """The real or imaginary parts of an array, as a view."""
     dtype = array.dtype if isinstance(array, Lazy) else array.array.dtype
     if dtype.startswith("complex"):
         found = forced(reader, array)
@@ -197,13 +197,13 @@ def part_of_array(reader: Reader, part: str, array: Value | Lazy, node: ast.AST)
 
 
 def zero_element(reader: Reader, dtype: str) -> Value:
-    """The zero among the elements of an array."""
+    """The zero of the element type of an array."""
     element = scalar_of(dtype)
     return reader.const(zero_of(element) if is_inexact(element) else False if element == BOOL else 0, element)
 
 
 def attribute_of_class(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
-    """An attribute that is read from a class itself: its class methods are bound to it."""
+    """An attribute read from a class itself. Class methods are bound to it."""
     entry, found = class_entry(kind, name), class_attribute(reader, kind, name, node)
     return Partial(Static(entry.__func__), (Static(kind),), {}) if isinstance(entry, classmethod) else found
 

@@ -68,7 +68,7 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
 
 
 def augmented(reader: Reader, node: ast.AugAssign, old: Abstract) -> Abstract:
-    """The value after `x += ...` of something that the assignment does not change itself, unless its class says so."""
+    """The value of `x += ...` for a type that is not updated in place, unless its class defines the operator."""
     value = evaluate(reader, node.value)
     special = IN_PLACE.get(type(old))
     found = None if special is None else special(reader, type(node.op), old, value, node)
@@ -76,9 +76,9 @@ def augmented(reader: Reader, node: ast.AugAssign, old: Abstract) -> Abstract:
 
 
 def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
-    """`x += ...` of an array without axes is seen under all its names; of a number it is not."""
+    """`x += ...` of an array without axes changes it under all its names; of a number it rebinds the name."""
     if node not in reader.shared and isinstance(old, Value) and isinstance(old.type, Scalar):
-        is_possible = old in reader.boxes or reader.boxed  # of most programs, no name is looked at
+        is_possible = old in reader.boxes or reader.boxed  # for most programs false
         names = reader.cells.items() if is_possible else ()
         holders = {k for k, x in names if name_at(k)[:1] != "%" and _holds(x, old)}
         is_box = old in reader.boxes or bool(reader.boxed & holders)
@@ -91,7 +91,7 @@ def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
 
 
 def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -> None:
-    """`params["w"] += ...` changes an array where it is; a number is another in its place."""
+    """`params["w"] += ...` updates an array in place, and replaces a number."""
     assert isinstance(node.target, ast.Subscript)
     key = evaluate(reader, node.target.slice)
     constant_key(reader, key, node)
@@ -107,7 +107,7 @@ def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -
 
 
 def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
-    """An operand that is read before anything is written, and then gone."""
+    """An operand that is read before any write, and not used afterwards."""
     before = reader.state
     value = evaluate_lazily(reader, node)
     forget_doubts(reader, before)
@@ -143,10 +143,10 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
                 amount = reader.apply("negative", amount)
             write_element(reader, base, place, amount, adds=True)
             return
-        reader.go_back(mark)  # the right side may change the element: read it first, as Python does
+        reader.go_back(mark)  # the right side may change the element, so it is read first, as in Python
     old = reader.load(base, place)
     value = evaluate(reader, node.value)
-    if old.type == BOOL and isinstance(node.op, ast.Add):  # NumPy's, and so is what comes of it
+    if old.type == BOOL and isinstance(node.op, ast.Add):  # the element is NumPy's, and so is the result
         new: Abstract = arithmetic(reader, ast.Add, old, as_number(reader, value, node), node)
     else:
         new = binary(reader, type(node.op), old, value, node)
@@ -154,7 +154,7 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
 
 
 def augment_field(reader: Reader, node: ast.AugAssign, target: ast.Subscript, base: Structured | Element) -> None:
-    """`p["k"] += ...` changes the field of an array where it is; of a record, the number is another in its place."""
+    """`p["k"] += ...` updates a field of an array in place, and replaces the number in a record."""
     old = subscript(reader, base, target.slice, node)
     if isinstance(old, Value) and is_array(old):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
@@ -171,7 +171,7 @@ def augment_part(reader: Reader, node: ast.AugAssign, base: Value, items: list[A
     if basic or not writes_since(reader, mark, base):
         assign_part(reader, base, items, amount, node, type(node.op))
         return
-    reader.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
+    reader.go_back(mark)  # as in NumPy, indexed elements are read before the right side changes them
     old = forced(reader, read_picked(reader, base, items, node))
     new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
     require_cast(reader, as_lazy(reader, new, node).dtype, base, node)
@@ -179,7 +179,7 @@ def augment_part(reader: Reader, node: ast.AugAssign, base: Value, items: list[A
 
 
 def writes_since(reader: Reader, mark: Mark, array: Value) -> bool:
-    """Whether what has been read since may write into an array."""
+    """Whether the code read since then may write into an array."""
     read = walk(Block(tuple(reader.operations[mark.operations :])))
     return any(isinstance(o, Call) or (isinstance(o, Store) and not reader.disjoint(o.array, array)) for o in read)
 
@@ -196,7 +196,7 @@ def augment_list(reader: Reader, node: ast.AugAssign, target: ast.Subscript, bas
 
 
 def augment_in_place(reader: Reader, node: ast.AugAssign, old: List) -> bool:
-    """`+=` and `*=` of a list change it, for all its names; whether it is one of these."""
+    """`+=` and `*=` of lists, which change them under all their names. Returns whether it was one of these."""
     if isinstance(node.op, ast.Add):
         list_extend(reader, node, old, evaluate(reader, node.value))
         return True

@@ -65,7 +65,7 @@ _EITHER = {False, True}
 
 
 def _always_leaves(body: list[ast.stmt]) -> bool:
-    """Whether the statements never fall through to what follows."""
+    """Whether control never reaches the end of the statements."""
     if not body:
         return False
     last = body[-1]
@@ -80,14 +80,14 @@ def _always_leaves(body: list[ast.stmt]) -> bool:
 
 
 def _blocks(node: ast.With | ast.Try) -> list[list[ast.stmt]]:
-    """The statements in a statement that is no branch or loop."""
+    """The blocks in a statement that is neither a branch nor a loop."""
     if isinstance(node, ast.With):
         return [node.body]
     return [node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody]
 
 
 def _breaks(body: list[ast.stmt]) -> bool:
-    """Whether a `break` in the statements ends the loop they are the body of."""
+    """Whether a `break` in the statements ends the loop of which they are the body."""
     for one in body:
         if isinstance(one, ast.Break):
             return True
@@ -101,7 +101,7 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 
 def _returns(body: list[ast.stmt]) -> bool:
-    """Whether the statements may end the function: what goes through a generator may end it at each `yield`."""
+    """Whether the statements may return. The consumer of a generator may return at each `yield`."""
     for one in body:
         if isinstance(one, ast.Return) or (isinstance(one, ast.Expr | ast.Assign) and yields(one)):
             return True
@@ -118,7 +118,7 @@ def _raises(body: list[ast.stmt]) -> bool:
 
 @compound(ast.If)
 def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
-    """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
+    """Read an `if`. Returns true if the following statements were read too, in the branch that reaches them."""
     before = reader.state
     truth = condition(reader, node.test)
     forget_doubts(reader, before)
@@ -145,7 +145,7 @@ def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
 
 
 def may_store(operation: Operation) -> bool:
-    """Whether an operation changes memory, or will: derivatives of loops and arrays keep values in arrays."""
+    """Whether an operation writes memory, or its derivative does, which keeps values of loops and arrays."""
     if isinstance(operation, Derivative):
         kept = operation.jacobian or any(isinstance(o, Loop | Alloc | Copy | Library) for o in walk(operation.body))
         return kept or any(isinstance(v.type, Array) for v in operation.params)
@@ -191,7 +191,7 @@ def while_statement(reader: Reader, node: ast.While) -> None:
 
 
 def while_with_assignments(reader: Reader, node: ast.While) -> None:
-    """A condition that assigns (`:=`, or a call that changes something) is part of the body."""
+    """A condition with side effects (`:=`, or a call that writes) becomes part of the body."""
 
     def iteration(_: Value | None) -> None:
         truth = condition(reader, node.test)
@@ -217,19 +217,19 @@ def for_statement(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
 
 
 def iterated(reader: Reader, node: ast.expr) -> Abstract:
-    """What a `for` goes through: also an iterator that computes its elements meanwhile."""
+    """The iterable of a `for`. It may be a lazy iterator."""
     found = evaluate_lazily(reader, node)
     return found if isinstance(found, Through | Drawn) else forced(reader, found)
 
 
 def gone_through(reader: Reader, source: Abstract, node: ast.For) -> Iteration | tuple[Abstract, ...]:
-    """The elements that a loop goes through, if nothing ends it before."""
+    """The iteration of a loop. It may end early if the body may leave the loop."""
     with reader.within(ends_early=_breaks(node.body) or _returns(node.body) or _raises(node.body)):
         return iteration_over(reader, source, node.iter)
 
 
 def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
-    """A loop after which a name has another type if it ran: what follows is read once for each case."""
+    """A loop after which a name has another type if it ran. The code that follows is read once for each case."""
     source = iterator_of(reader, evaluate(reader, node.iter), node.iter)
     if type(source) in GOES_THROUGH:
         for_over(reader, node, source)
@@ -261,7 +261,7 @@ def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) ->
 
 
 def first_iteration_apart(reader: Reader, node: ast.For, source: Abstract) -> None:
-    """A loop that runs, and gives a name its type in the first iteration: `total = 0`, `total = total + a[i]`."""
+    """A loop that runs, and whose first iteration gives a name its type: `total = 0`, `total = total + a[i]`."""
     found = iteration_over(reader, source, node.iter)
     assert isinstance(found, Iteration)
     with reader.within(path=(*reader.path, 0)):
@@ -275,7 +275,7 @@ def first_iteration_apart(reader: Reader, node: ast.For, source: Abstract) -> No
         loop_body(reader, node.body)
 
     bounds = (reader.const(1), as_value(reader, found.length), reader.const(1))
-    with reader.within(path=(*reader.path, 1)):  # what was learned of all iterations does not hold for the others
+    with reader.within(path=(*reader.path, 1)):  # facts about all iterations of the loop need not hold here
         read_loop(reader, node, node, bounds, None, iteration)
     reader.cells[reader.exit_key] = Static(GOES_ON)
 
@@ -326,7 +326,7 @@ def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
 
 
 def note_ways(reader: Reader, node: ast.For) -> None:
-    """Remember how an iteration may have been left, as far as the text says."""
+    """Record how an iteration may be left, as far as the syntax tells."""
     code = reader.exit
     if isinstance(code, Value) and code not in reader.codes:
         ways = {GOES_ON, CONTINUES, *((BREAKS,) if _breaks(node.body) else ())}
@@ -348,7 +348,7 @@ def for_range(reader: Reader, node: ast.For, source: Range, body: Callable[[Abst
 
     parallel = said_of(reader, node) if source.parallel else None
     code = read_loop(reader, node, node, (bounds[0], bounds[1], bounds[2]), None, iteration, parallel)
-    # Something in the body must know the counter, or a name has one type in one iteration and another in the next.
+    # The body must need the counter as a constant, or a name must change its type between iterations.
     unknown = any(p.code in ("SD202", "SD203", "SD205") for p in reader.problems[mark.problems :])
     short = len(known) == 3 and length_of_range(*known) <= 32
     if short and (unknown or node in reader.split) and read_written_out(reader, node, range(*known), mark, body):
@@ -359,7 +359,7 @@ def for_range(reader: Reader, node: ast.For, source: Range, body: Callable[[Abst
 def read_written_out(
     reader: Reader, node: ast.For, iterations: range, mark: Mark, body: Callable[[Abstract], None]
 ) -> bool:
-    """Read the iterations of a loop one by one, instead of once for all; false if that does not help."""
+    """Unroll the loop: read its iterations one by one. Returns false if that does not help."""
     state, operations = reader.state, reader.operations[mark.operations :]
     problems = reader.problems[mark.problems :]
     reader.go_back(mark)
@@ -375,7 +375,7 @@ def read_written_out(
 
 
 def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
-    """Nested loops over all places of an array."""
+    """Nested loops over all indices of an array."""
     lengths = [reader.cast(as_value(reader, s), INT) for s in source.shape]
     nodes: list[ast.AST] = [reader.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
 
@@ -402,7 +402,7 @@ def with_element(reader: Reader, array: Value, place: Tuple) -> Tuple:
 
 
 def read_unrolled(reader: Reader, node: ast.For, items: tuple[Abstract, ...], body: Callable[[Abstract], None]) -> None:
-    """A loop over things known one by one is written out."""
+    """Unroll a loop over elements that are known one by one."""
 
     def iterations(k: int) -> None:
         if k == len(items):
@@ -424,7 +424,7 @@ def read_unrolled(reader: Reader, node: ast.For, items: tuple[Abstract, ...], bo
 
 
 def after_loop(reader: Reader, code: Abstract, node: ast.For | ast.While) -> None:
-    """What follows a loop: its `else`, and a `return` from inside it."""
+    """The code after a loop: its `else`, and the exit of a `return` inside it."""
     reader.cells[reader.exit_key] = Static(GOES_ON)
     if caught(possible(reader, code)):
         leave_loop(reader, code)
@@ -453,7 +453,7 @@ def after_loop(reader: Reader, code: Abstract, node: ast.For | ast.While) -> Non
 
 
 def leave_loop(reader: Reader, code: Abstract) -> None:
-    """Behind a loop that has raised an exception which is caught, or may have: that goes on outwards."""
+    """After a loop that may have raised a caught exception, propagate the exception outwards."""
     ways = possible(reader, code)
     outward = frozenset(c for c in ways if c == RETURNS or c in caught(ways))
     if isinstance(code, Static):

@@ -1,8 +1,8 @@
-"""Sizes of arrays that take part in one operation.
+"""Broadcasting of the operands of an operation.
 
-Sizes that are not known to be equal are compared at run time, and `ValueError` is raised as NumPy does. A size that is
-one only at run time is broadcast, as in NumPy, if `exact` is set; without it, the program assumes that such sizes are
-equal, and raises if they are not (the caller then reads it again, with `exact`).
+Sizes that are not known to be equal are compared at run time, and `ValueError` is raised as in NumPy. A size that is
+only one at run time is broadcast, as in NumPy, if `exact` is set. Without it, the program assumes that such sizes are
+equal and raises if they are not; the caller then reads it again with `exact`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from srcdiff.ir.types import FLOAT, NEGATIVE, TOO_LARGE
 def broadcast_sizes(
     reader: Reader, lazies: Sequence[Lazy], node: ast.AST, exception: type[BaseException] = ValueError
 ) -> tuple[tuple[Size, ...], list[Callable[[Places], Places]], bool]:
-    """The common shape, how a place in it becomes a place in each operand, and whether these are all the same."""
+    """The common shape, a function from an index in it to one in each operand, and whether all shapes are equal."""
     rank = max((lazy.rank for lazy in lazies), default=0)
     sizes: list[Size] = []
     steps: list[list[Value | int | None]] = [[] for _ in lazies]
@@ -49,7 +49,7 @@ def broadcast_sizes(
 
 
 def axis_step(reader: Reader, mine: Size, size: Size) -> Value | int | None:
-    """How far to go in an operand for one step along the axis: one (None), none at all, or known at run time."""
+    """The step in an operand for one step along the axis: one (None), zero, or a value known at run time."""
     own, whole = reader.canonical(mine.key), reader.canonical(size.key)
     if own == whole:
         return None
@@ -85,7 +85,7 @@ def may_be_one(reader: Reader, key: tuple[Any, ...]) -> bool:
 
 
 def stretched_size(reader: Reader, a: Size, b: Size, operands: Sequence[Lazy]) -> Size:
-    """The larger of two sizes of which one may be one."""
+    """The larger of two sizes, one of which may be one."""
     first, second = a.value(), b.value()
     one = reader.const(1)
     differ = reader.apply("not_equal", first, second)
@@ -102,7 +102,7 @@ def require_equal(
     words: Callable[[], tuple[str | Value, ...]],
     exception: type[BaseException] = ValueError,
 ) -> None:
-    """Raise an exception where the sizes differ; after that they are the same."""
+    """Raise an exception if the sizes differ. Afterwards they are known to be equal."""
     if reader.canonical(a.key) == reader.canonical(b.key):
         return
     if reader.trusted:
@@ -117,7 +117,7 @@ def require_equal(
 
 
 def require_shape(reader: Reader, sizes: Sequence[Value], dtype: str, text: str = NEGATIVE) -> None:
-    """Raise an exception where no array has these lengths; after that they are lengths."""
+    """Raise an exception if no array has these lengths. Afterwards they are known to be lengths."""
     if reader.trusted:
         return
     for size in sizes:
@@ -130,7 +130,7 @@ def require_shape(reader: Reader, sizes: Sequence[Value], dtype: str, text: str 
 
 
 def require_fitting(reader: Reader, sizes: Sequence[Value], itemsize: int) -> None:
-    """Raise an exception where an array has more bytes than there are addresses: not so of what exists."""
+    """Raise an exception if an array would be larger than the address space. Existing arrays are not."""
     unknown = [s for s in sizes if s not in reader.constants]
     most = (2**63 - 1) // max(1, math.prod(reader.constants[s] for s in sizes if s in reader.constants) * itemsize)
     checked: Key = ("fits", *sorted(map(id, unknown)), most)
@@ -177,7 +177,7 @@ def mapped_place(reader: Reader, places: Places, steps: list[Value | int | None]
 
 
 def require_fit(reader: Reader, source: Lazy, target: Lazy) -> None:
-    """Raise `ValueError` where an array cannot be stretched to the shape of another."""
+    """Raise `ValueError` if an array cannot be broadcast to the shape of another."""
     for own, size in zip(source.sizes, target.sizes[target.rank - source.rank :], strict=True):
         key = reader.canonical(own.key)
         if key != ONE and key != reader.canonical(size.key):

@@ -1,4 +1,4 @@
-"""Calls, by the tables of what is called."""
+"""Calls, by the tables of callable objects."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _SPECIAL: dict[Any, str] = {
 _CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
 """Methods that change a dictionary."""
 _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
-"""What gives arrays without axes, where it gives numbers here."""
+"""Functions that return arrays without axes in NumPy, which are numbers here."""
 
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
@@ -120,7 +120,7 @@ _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
 @functools.cache
 def _primitive_objects() -> dict[Any, str]:
-    """The functions users call, by object: `math.sin` and `np.sin` are both `sin`."""
+    """The functions that users call, and their primitives: `math.sin` and `np.sin` are both `sin`."""
     found: dict[Any, str] = {}
     for primitive in PRIMITIVES.values():
         for name in primitive.names:
@@ -137,12 +137,12 @@ _ABOUT_TYPES = frozenset(
         *(np.iscomplexobj, np.isrealobj),
     )
 )
-"""What NumPy says about types is known when the function is compiled."""
+"""NumPy's functions of dtypes, which are evaluated at compile time."""
 
 
 @functools.cache
 def writes_parameters(function: Any) -> bool:
-    """Whether a function of the library assigns elements of what it is given."""
+    """Whether a function of the library writes into its parameters."""
     node = capture(function).node
     given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     targets = [t for n in ast.walk(node) for t in (*getattr(n, "targets", ()), getattr(n, "target", None))]
@@ -151,16 +151,16 @@ def writes_parameters(function: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a call of an object means."""
+    """The meaning of a call of an object."""
 
     run: Callable[[Reader, Any, list[Abstract], dict[str, Abstract], ast.AST], Abstract | None]
     """Takes the reader, the object, the arguments, and the place of the call. It may decline."""
     lazy: bool = False
-    """Whether it takes arrays that are not computed yet."""
+    """Whether it accepts arrays that are not computed yet."""
     consumes: bool = False
-    """Whether it goes through iterators itself."""
+    """Whether it consumes iterators itself."""
     needs_arrays: bool = False
-    """Whether an argument that may be None and is an array must be there; an axis may be None."""
+    """Whether an argument must not be None if it may be an array. An axis may be None."""
 
 
 @functools.cache
@@ -179,7 +179,7 @@ def rows_by_object() -> dict[Any, Row]:
 
 
 def rows_for(target: Any) -> Iterator[Row]:
-    """What a call of an object may mean, in the order in which they are asked."""
+    """The possible meanings of a call of an object, in the order in which they are tried."""
     if source_of_method(target) is not None:
         yield Row(_drawn)
     by_object = rows_by_object().get(target) if hashable(target) else None
@@ -220,14 +220,14 @@ def call_expression(reader: Reader, node: ast.Call) -> Abstract:
 
 
 def _argument_in_parts(reader: Reader, node: ast.expr) -> Abstract:
-    """An argument whose arrays may not be computed yet, also those in a list that is written here."""
+    """An argument that may contain arrays that are not computed yet, also in a list display."""
     if isinstance(node, ast.Tuple | ast.List):
         return Tuple(evaluate_elements(reader, node.elts, functools.partial(_argument_in_parts, reader)))
     return evaluate_lazily(reader, node)
 
 
 def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found: Abstract) -> Abstract:
-    """A number that is an array without axes in NumPy, which others may hold on to."""
+    """A number that is an array without axes in NumPy, so that other names may share it."""
     target = function.value if isinstance(function, Static) else None
     of = function.of if isinstance(function, Method) else args[0] if args else None
     name = function.name if isinstance(function, Method) else getattr(target, "__name__", "")
@@ -248,7 +248,7 @@ def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found
 def call_object(
     reader: Reader, function: Static, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A call of something that is known when the function is compiled."""
+    """A call of an object that is known at compile time."""
     target = rule_declared_for(reader, function) or function.value
     if args and (target is np.asarray or target is np.array) and not isinstance(function, Own):
         args = [as_array_from_outside(reader, args[0], node), *args[1:]]
@@ -271,7 +271,7 @@ def call_object(
 
 
 def _computes_numbers(target: Any) -> bool:
-    """Whether it is a function of NumPy's that does more than to take a real part or to make a named tuple."""
+    """Whether it is a NumPy function that computes, rather than takes a real part or makes a named tuple."""
     is_numpys = str(getattr(target, "__module__", "")).partition(".")[0] == "numpy"
     return is_numpys and target is not np.real and not (isinstance(target, type) and issubclass(target, tuple))
 
@@ -284,7 +284,7 @@ def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> N
 
 
 def holds_complex(reader: Reader, x: Abstract) -> bool:
-    """Whether there are complex numbers in it."""
+    """Whether a value is or contains complex numbers."""
     match x:
         case Lazy():
             return x.dtype.startswith("complex")
@@ -309,7 +309,7 @@ def holds_reals(reader: Reader, x: Abstract) -> bool:
 def _prepared(
     reader: Reader, row: Row, target: Any, args: list[Abstract], keywords: dict[str, Abstract]
 ) -> tuple[list[Abstract], dict[str, Abstract]]:
-    """The arguments as a row takes them: arrays are computed, iterators consumed, unless it does that itself."""
+    """The arguments for a row: arrays are computed and iterators consumed, unless the row does that itself."""
     ours = is_library(target)
     if not ours and not row.consumes:
         args = [forced(reader, a) if isinstance(a, Through | Drawn) else a for a in args]
@@ -380,7 +380,7 @@ def call_nested_function(
 def _computed(
     reader: Reader, args: list[Abstract], keywords: dict[str, Abstract]
 ) -> tuple[list[Abstract], dict[str, Abstract]]:
-    """Arguments of a function of the user's: their arrays are computed."""
+    """Arguments of a user's function, with their arrays computed."""
     return [forced(reader, a) for a in args], {n: forced(reader, a) for n, a in keywords.items()}
 
 
@@ -394,7 +394,7 @@ def is_source(x: Abstract) -> bool:
 
 
 def source_of_method(target: Any) -> Any:
-    """The source of random numbers that a function draws from: NumPy's own, or one from outside."""
+    """The source of random numbers of a function: NumPy's global one, or one from outside."""
     if target is np.random.seed:
         return np.random.mtrand._rand
     owner = getattr(target, "__self__", None)
@@ -402,7 +402,7 @@ def source_of_method(target: Any) -> Any:
 
 
 def _drawn(reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
-    """A draw; functions that Numba compiles draw from Numba's own sources."""
+    """A draw. Functions compiled by Numba draw from Numba's own sources."""
     source = Static(source_of_method(target))
     if reader.frame.told is not None and source.value in (np.random.mtrand._rand, random._inst):
         source = Static("random." if source.value is random._inst else "np.random.")
@@ -430,7 +430,7 @@ def _primitive(
 
 
 def special_primitives() -> dict[Any, str]:
-    """The ufuncs of `scipy.special` that are primitives, by object, if SciPy is loaded."""
+    """The ufuncs of `scipy.special` that are primitives, if SciPy is loaded."""
     return _special_primitives() if "scipy.special" in sys.modules else {}
 
 
@@ -443,7 +443,7 @@ def _special_primitives() -> dict[Any, str]:
 def _special(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A ufunc of `scipy.special`; of singles, also of a number, it is a single."""
+    """A ufunc of `scipy.special`. Its result for float32 is float32, also for a number."""
     result = call_primitive(reader, special_primitives()[target], args, keywords, node, target)
     if isinstance(result, Value) and isinstance(result.type, Scalar):
         return as_element(reader, result, promoted_dtype(reader, target, args, node))
@@ -454,7 +454,7 @@ def _special(
 def _elementwise(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A word of the library for a primitive that has no name in NumPy."""
+    """A helper of the library for a primitive without a name in NumPy."""
     return call_primitive(reader, target.__srcdiff_primitive__, args, keywords, node, target)
 
 
@@ -473,7 +473,7 @@ def _scipy_function(
 def call_library(
     reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A function of the library, which stands for one of NumPy or SciPy."""
+    """A function of the library that implements one of NumPy or SciPy."""
     knows_complex = library in TAKES_COMPLEX or library in SCIPYS_OF_COMPLEX
     if not knows_complex and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
         name = getattr(library, "__name__", "this function")
@@ -490,7 +490,7 @@ def call_library(
 def _standard(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A function of Python's own library; of constants it is a constant."""
+    """A function of the standard library. Applied to constants, it is evaluated at compile time."""
     if not keywords and all(isinstance(a, Static) for a in args):
         with contextlib.suppress(TypeError, ValueError, ArithmeticError):
             result = target(*(a.value for a in args if isinstance(a, Static)))
@@ -554,7 +554,7 @@ def call_method(
             reader.refuse("SD304", node, message, help_="write a loop that calls the function")
         return call_with(reader, Own(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
     if method.name in ("conj", "conjugate") and holds_reals(reader, owner) and not args and not keywords:
-        return forced(reader, owner)  # of real numbers it is the array itself; `np.conj` makes a new one
+        return forced(reader, owner)  # for real numbers it is the array itself; `np.conj` makes a copy
     if is_array(owner) and hasattr(np.ndarray, method.name):
         declared = rule_declared_for(reader, Static(getattr(np.ndarray, method.name)))
         if declared is not None:
@@ -587,7 +587,7 @@ def call_method(
     elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
         return (
             reader.cast(owner, widest(owner.type)) if is_inexact(owner.type) else owner
-        )  # it was NumPy's, and is Python's now
+        )  # it was NumPy's number, and is Python's now
     else:
         reader.refuse("SD203", node, f"the method `{method.name}` of {in_words(reader, owner)} is not supported")
     function = METHODS.get((kind, method.name))
@@ -605,7 +605,7 @@ def call_method(
 def run_handler(
     reader: Reader, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
 ) -> Abstract:
-    """What a row makes of a call of what the user knows as `name`."""
+    """The result of a row for a call, which messages name `name`."""
     try:
         _signature(handler).bind(reader, node, *args, **keywords)
     except TypeError as error:
@@ -643,7 +643,7 @@ def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) 
 
 
 def _spelled(node: ast.AST, name: str) -> str:
-    """A function as the user's call names it."""
+    """A function, as the user's call spells it."""
     function = node.func if isinstance(node, ast.Call) else None
     return ast.unparse(function) if isinstance(function, ast.Name | ast.Attribute) else name
 

@@ -1,4 +1,4 @@
-"""Functions of complex numbers that are written with real ones, because they are not analytic, or for accuracy."""
+"""Complex functions in terms of real ones, because they are not analytic, or for accuracy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
 
 
 def of_complex(reader: Reader, primitive: str, values: list[Value]) -> Value | None:
-    """A function of a complex number that is written with real ones, if this is one."""
+    """A function of a complex number in terms of real functions, if it is one of these."""
     written = _WRITTEN.get(primitive)
     if written is None or len(values) != 1 or not is_complex(values[0].type):
         return None

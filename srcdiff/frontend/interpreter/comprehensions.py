@@ -26,7 +26,7 @@ from srcdiff.signature.structures import is_key
 
 
 def _uses_up(function: Abstract) -> bool:
-    """Whether a function goes through what it is given at once: other iterators, and users' functions, may not."""
+    """Whether a function consumes its argument at once. Other iterators, and users' functions, may not."""
     if not isinstance(function, Static) or not isinstance(function.value, types.BuiltinFunctionType | type):
         return False
     return function.value not in (enumerate, zip, reversed, map, filter, iter, next, dict, set, frozenset)
@@ -49,7 +49,7 @@ def comprehension(reader: Reader, node: ast.ListComp | ast.GeneratorExp) -> Abst
 
 
 def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract:
-    """`any` or `all` of a generator: a loop that is left at the first element that decides."""
+    """`any` or `all` of a generator: a loop that is left at the first element that decides the result."""
     generator = node.generators[0]
     found = ast.Name("%found", ast.Store())
     decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
@@ -100,7 +100,7 @@ def filtered(reader: Reader, conditions: list[ast.expr], then: Callable[[], None
 
 
 def generator_call(reader: Reader, function: Abstract, node: ast.Call) -> Abstract | None:
-    """`sum(... for ...)` and its like become a list first; `any` and `all` stop where they are decided."""
+    """In `sum(... for ...)` and similar calls, the generator becomes a list first. `any` and `all` stop early."""
     if isinstance(function, Static) and function.value in (any, all) and len(node.args) == 1:
         generator = node.args[0]
         if isinstance(generator, ast.GeneratorExp) and len(generator.generators) > 1:
@@ -123,7 +123,7 @@ def list_comprehension(reader: Reader, node: ast.ListComp) -> Abstract:
 
 @expression(ast.DictComp)
 def dictionary_comprehension(reader: Reader, node: ast.DictComp) -> Abstract:
-    """A dictionary whose keys are known: its iterations are written out."""
+    """A dictionary with known keys. Its iterations are unrolled."""
     found: dict[Any, Abstract] = {}
 
     def element() -> None:
@@ -145,7 +145,7 @@ def set_comprehension(reader: Reader, node: ast.SetComp) -> Abstract:
 
 
 def written_out(reader: Reader, node: ast.DictComp | ast.SetComp, element: Callable[[], None]) -> None:
-    """A comprehension over things of known lengths, element by element."""
+    """An unrolled comprehension over iterables of known length."""
     names = frozenset().union(*(assigned_names(g.target) for g in node.generators))
     outer = reader.frame
     first = iterated(reader, node.generators[0].iter)
@@ -180,7 +180,7 @@ def constant_test(reader: Reader, node: ast.expr) -> bool:
 
 @expression(ast.GeneratorExp)
 def generator_expression(reader: Reader, node: ast.GeneratorExp) -> Abstract:
-    """One that a builtin function goes through at once is a list; any other computes its elements later."""
+    """A list if a builtin function consumes the generator at once, otherwise a lazy generator."""
     if reader.frame.library:
         return comprehension(reader, node)
     function, outer = function_of(node), reader.frame

@@ -62,13 +62,13 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
 
 
 def _may_raise(node: ast.AST) -> bool:
-    """Whether evaluating it may raise or assign something."""
+    """Whether the evaluation may raise or assign."""
     kinds = (ast.Subscript, ast.Call, ast.NamedExpr, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
     return any(isinstance(n, kinds) for n in ast.walk(node))
 
 
 def joined_by_operators(node: ast.BoolOp) -> Iterator[ast.BoolOp]:
-    """`and` and `or`, with those that are operands of it."""
+    """Nested `and` and `or`, as one list of operands."""
     yield node
     for operand in node.values:
         if isinstance(operand, ast.BoolOp):
@@ -76,14 +76,14 @@ def joined_by_operators(node: ast.BoolOp) -> Iterator[ast.BoolOp]:
 
 
 def _never_raises(operation: Operation) -> bool:
-    """Whether it may be computed where Python would not have."""
+    """Whether an expression can be evaluated although Python would not evaluate it."""
     if isinstance(operation, Apply):
         return operation.primitive not in ("divide", "floor_divide", "remainder", "power", "left_shift", "right_shift")
     return isinstance(operation, Const)
 
 
 class Known(ast.expr):
-    """An expression that is evaluated only if a test before it came out one way."""
+    """An expression that is only evaluated after a test with a known outcome."""
 
     _fields = ("inner",)
 
@@ -98,7 +98,7 @@ def _is_array(x: Abstract) -> bool:
 
 
 def condition(reader: Reader, node: ast.expr) -> Static | Value:
-    """The truth of an expression whose value is used only as a condition."""
+    """The truth value of an expression that is only used as a condition."""
     if isinstance(node, ast.BoolOp):
         reader.conditions |= set(joined_by_operators(node))
     return truth_of(reader, evaluate(reader, node), node)
@@ -156,7 +156,7 @@ def short_circuit(reader: Reader, is_and: bool, left: Abstract, right: ast.expr,
 
 
 def simplified_choice(reader: Reader, chosen: Abstract, is_and: bool) -> Abstract:
-    """A branch that only computes one truth value from scalars reads better as `and` or `or`."""
+    """A branch that computes one truth value from scalars, written as `and` or `or` for readability."""
     last = reader.operations[-1] if reader.operations else None
     if isinstance(chosen, Poison):
         return checked(reader, chosen, "the result", None)
@@ -222,7 +222,7 @@ def comparison(reader: Reader, node: ast.Compare) -> Abstract:
 
 
 def compare_in_iteration(reader: Reader, node: ast.Compare) -> Abstract:
-    """A chain of comparisons of which the later ones are evaluated only if the earlier ones hold."""
+    """A chain of comparisons. A comparison is only evaluated if all before it hold."""
     key = (reader.frame.number, "%choice")
 
     def link(k: int, left: Abstract) -> Abstract:
@@ -256,7 +256,7 @@ def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node
     if not sides:
         kinds = {isinstance(x, Tuple | List) for x in (left, right) if not _is_array(x)}
         if isinstance(op, ast.Eq | ast.NotEq) and len(kinds) == 2:
-            return Static(isinstance(op, ast.NotEq))  # a tuple is no number
+            return Static(isinstance(op, ast.NotEq))  # a tuple is not a number
         return compare_values(reader, op, left, right, node)
     other = right if sides[0] is left else left
     if isinstance(other, Static) and other.value is None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
@@ -301,7 +301,7 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
 
 
 def is_type(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
-    """Whether two classes are the same, one of which is Python's or NumPy's class of a number."""
+    """Whether two classes are the same, if one of them is Python's or NumPy's class of a number."""
     one, other = ((x.value,) if isinstance(x, Static) else getattr(x, "options", ()) for x in (left, right))
     if any(a is b for a in one for b in other):
         message = "srcdiff cannot tell here whether this number is Python's or NumPy's"
@@ -310,7 +310,7 @@ def is_type(reader: Reader, left: Abstract, right: Abstract, negated: bool, node
 
 
 def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
-    """`is`, where it can be decided: constants, functions, lists, objects, truth values."""
+    """`is`, for operands whose identity is known: constants, functions, lists, objects, truth values."""
     if isinstance(left, Object) and isinstance(right, Object):
         return Static((left is right) != negated)
     if is_instance(left) and is_instance(right):
@@ -356,7 +356,7 @@ def equal_tuples(reader: Reader, op: ast.cmpop, left: Tuple, right: Tuple, node:
 
 
 def ordered_tuples(reader: Reader, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:
-    """The first items that differ decide; if none does, the longer tuple is the larger one."""
+    """Lexicographic comparison. If all common items are equal, the longer tuple is the larger one."""
     result: Abstract = Static(_COMPARE[type(op)][1](len(left.items), len(right.items)))
     strictly = ast.Lt() if isinstance(op, ast.Lt | ast.LtE) else ast.Gt()
     for a, b in reversed(list(zip(left.items, right.items, strict=False))):
@@ -388,7 +388,7 @@ def unary_operation(reader: Reader, node: ast.UnaryOp) -> Abstract:
 
 
 def contains(reader: Reader, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
-    """`in` for ranges, and for what has its length at run time."""
+    """`in` for ranges, and for sequences of a length known at run time."""
     found: Abstract
     if isinstance(group, Range):
         found = in_range(reader, item, group, node)

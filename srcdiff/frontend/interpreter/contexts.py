@@ -50,7 +50,7 @@ def with_statement(reader: Reader, node: ast.With) -> None:
 
 
 def enter(reader: Reader, node: ast.With, k: int) -> None:
-    """Enter the contexts from the given one on, read the statements, and leave them again."""
+    """Enter the contexts from this one on, read the statements, and leave the contexts again."""
     if k == len(node.items):
         read_statements(reader, node.body)
         return
@@ -98,7 +98,7 @@ def enter(reader: Reader, node: ast.With, k: int) -> None:
 
 
 def refuse_raising(reader: Reader, function: Abstract, call: ast.Call) -> None:
-    """`np.errstate` must not make errors of what gives infinities."""
+    """Refuse an `np.errstate` that would raise, because derivatives may produce infinities."""
     given = [evaluate(reader, x) for x in (*call.args, *(k.value for k in call.keywords))]
     if function == Static(np.errstate) and any(x not in (Static("ignore"), Static("warn")) for x in given):
         reader.refuse("SD101", call, "`np.errstate` is supported with 'ignore' and 'warn' only")
@@ -116,14 +116,14 @@ def suppressing(node: ast.With, k: int) -> ast.Try:
 
 
 def made_of_generator(function: Abstract) -> Any:
-    """The generator function behind one that `contextlib.contextmanager` has made."""
+    """The generator function of a context manager made by `contextlib.contextmanager`."""
     target = function.value if isinstance(function, Static) else None
     is_made = isinstance(target, types.FunctionType) and target.__code__.co_filename == contextlib.__file__
     return getattr(target, "__wrapped__", None) if is_made else None
 
 
 def require_one_yield(reader: Reader, made: Generated, node: ast.AST) -> None:
-    """Refuse a context that may be entered twice, or not at all, or that catches exceptions."""
+    """Refuse a context manager that does not yield exactly once, or that catches exceptions."""
     body: list[ast.stmt] = made.frame.node.body
     while True:
         place = next((one for one in body if any(isinstance(n, ast.Yield) for n in ast.walk(one))), None)
@@ -161,7 +161,7 @@ def enter_object(reader: Reader, manager: Abstract, item: ast.withitem, entered:
 
 
 def refuse_suppressing(reader: Reader, leave: Abstract, node: ast.AST) -> bool:
-    """Refuse an `__exit__` that may return a true value, at which an exception ends; whether it reads its arguments."""
+    """Refuse an `__exit__` that may suppress exceptions. Returns whether it reads its arguments."""
     function = leave.function if isinstance(leave, Partial) else leave
     target = function.value if isinstance(function, Static) else None
     if plain_function(target) is None:

@@ -1,4 +1,4 @@
-"""Calls of functions that users declared rules for: the implementation stands for the function."""
+"""Calls of functions with rules of users: the implementation replaces the function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from srcdiff.frontend.source.declared_rules import Declared
 
 
 def rule_declared_for(reader: Reader, function: Abstract) -> Declared | None:
-    """The rule that users declared for a function; inside its own implementation, the function is the original one."""
+    """The rule of a user for a function. Inside its own implementation, the function is the original one."""
     if not isinstance(function, Static) or isinstance(function, Own):
         return None
     if not callable(function.value) or isinstance(function.value, type | Declared) or is_library(function.value):
@@ -32,13 +32,13 @@ def rule_declared_for(reader: Reader, function: Abstract) -> Declared | None:
 
 
 def as_declared(reader: Reader, function: Abstract) -> Abstract:
-    """What is called: a function, or the rule for it."""
+    """The function to call, or its rule."""
     row = rule_declared_for(reader, function)
     return function if row is None else Static(row)
 
 
 def with_instance(reader: Reader, captured: Captured, args: list[Abstract], node: ast.AST) -> list[Abstract]:
-    """The arguments of the method that a function stands for: the instance comes first."""
+    """The arguments of a method's function: the instance comes first."""
     name = ast.copy_location(ast.Name(captured.instance, ast.Load()), node)
     return [outside_name(reader, captured.function, name), *args]
 
@@ -56,7 +56,7 @@ def call_declared(
 def call_elementwise(
     reader: Reader, rule: Declared, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A ufunc: the implementation is called for each element, and the types are those that NumPy converts to."""
+    """A ufunc: the implementation is called for each element, with the types to which NumPy converts."""
     ufunc: Any = rule.function
     count = "one positional argument" if ufunc.nin == 1 else f"{ufunc.nin} positional arguments"
     if keywords or len(args) != ufunc.nin:
@@ -76,7 +76,7 @@ def call_elementwise(
 
 
 def types_of_loop(reader: Reader, ufunc: np.ufunc, args: list[Abstract], node: ast.AST) -> tuple[np.dtype[Any], ...]:
-    """The types that NumPy converts the operands of a ufunc to, and the type of the result."""
+    """The types to which NumPy converts the operands of a ufunc, and the type of the result."""
     examples = [example_of(reader, a, node) for a in args]
     given = [type(e) if type(e) in (int, float) else np.asarray(e).dtype for e in examples]
     try:
@@ -86,7 +86,7 @@ def types_of_loop(reader: Reader, ufunc: np.ufunc, args: list[Abstract], node: a
 
 
 def as_dtype(reader: Reader, x: Abstract, dtype: np.dtype[Any], node: ast.AST) -> Abstract:
-    """An operand as the ufunc takes it: integers may become floats."""
+    """An operand in the type of the ufunc. Integers may become floats."""
     if is_array(x) or isinstance(x, List | Tuple):
         return forced(reader, call_value(reader, Own(np.asarray), [x, Static(dtype)], node))
     return as_element(reader, as_number(reader, x, node), dtype.name)

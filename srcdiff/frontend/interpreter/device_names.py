@@ -19,11 +19,11 @@ _PLACES = {
     "blockDim": CoordinateKind.BLOCK_SIZE,
     "gridDim": CoordinateKind.GRID_SIZE,
 }
-"""Numba's names for what a thread finds along an axis."""
+"""Numba's names for the coordinates of a thread along an axis."""
 
 
 _WARP = 32
-"""Threads in a warp, of every GPU that there is."""
+"""The number of threads in a warp, on all current GPUs."""
 
 
 _INSTEAD = {"laneid": "write `cuda.threadIdx.x % cuda.warpsize`, if blocks have threads along one axis"}
@@ -52,7 +52,7 @@ def coordinate_at_start(reader: Reader, kind: CoordinateKind, axis: int) -> Valu
 
 
 def require_values(reader: Reader, node: ast.AST, *operands: Abstract) -> None:
-    """Refuse names of `numba.cuda` that are to be called, or have parts, where a value is needed."""
+    """Refuse names of `numba.cuda` where a value is needed, if the name is a function or a namespace."""
     for x in operands:
         if isinstance(x, Static) and isinstance(x.value, DeviceName):
             help_ = _INSTEAD.get(x.value.name, "call it, or use one of its attributes")

@@ -1,7 +1,7 @@
-"""Dictionaries with constant keys: values while nobody changes them, objects with identity where somebody does.
+"""Dictionaries with constant keys: immutable values if nothing changes them, otherwise objects with identity.
 
-As with instances (instances.py), the program is read again if a dictionary is changed: then the dictionaries that are
-made at that place are objects, and each key is a variable of the object's scope.
+As with instances (instances.py), the program is read again if a dictionary is changed. Then the dictionaries created at
+that place are objects, and each key is a variable in the object's scope.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INSTEAD = "make a new dictionary, `{**old, key: value}`, or pass it in as an arg
 
 
 def is_changing(x: Abstract) -> TypeGuard[Object]:
-    """Whether it is a dictionary that is changed somewhere."""
+    """Whether it is a dictionary that some statement changes."""
     return isinstance(x, Object) and issubclass(x.kind, dict)
 
 
@@ -33,7 +33,7 @@ def is_dictionary(x: Abstract) -> bool:
 
 
 def made_dictionary(reader: Reader, items: Mapping[DictionaryKey, Abstract], site: object) -> Record | Object:
-    """A new dictionary that is made at a place of the program."""
+    """A new dictionary, created at a place of the program."""
     if site not in reader.stateful:
         return Record(tuple(items.values()), mapping_layout(dict, items), site)
     new = Object(dict)
@@ -44,7 +44,7 @@ def made_dictionary(reader: Reader, items: Mapping[DictionaryKey, Abstract], sit
 
 
 def cell_of(reader: Reader, x: Object, key: DictionaryKey) -> tuple[int, str]:
-    """The variable that holds what is under a key."""
+    """The variable that holds the value of a key."""
     for cell, known in reader.dictionary_keys.items():
         if cell[0] == x.number and type(known) is type(key) and known == key:
             return cell
@@ -56,14 +56,14 @@ def cell_of(reader: Reader, x: Object, key: DictionaryKey) -> tuple[int, str]:
 
 
 def items_now(reader: Reader, x: Object) -> dict[DictionaryKey, Abstract]:
-    """What is under each key, in the order in which the keys came; some may be there on some paths only."""
+    """The value of each key, in insertion order. Some keys may exist on some paths only."""
     require_in_reach(reader, x)
     own = {k: value for k, value in reader.cells.items() if isinstance(k, tuple) and k[0] == x.number}
     return {reader.dictionary_keys[k]: value for k, value in own.items()}
 
 
 def as_mapping(reader: Reader, x: Object) -> Record:
-    """What a dictionary is now, as a value."""
+    """The current contents of a dictionary, as an immutable value."""
     found = items_now(reader, x)
     for key, value in found.items():
         if isinstance(value, Maybe):
@@ -73,7 +73,7 @@ def as_mapping(reader: Reader, x: Object) -> Record:
 
 
 def require_in_reach(reader: Reader, x: Object) -> None:
-    """Refuse an object that a recursive function has from elsewhere: its calls would not see each other's changes."""
+    """Refuse an object from outside of a recursive function, because its calls would not see each other's changes."""
     unit = reader.context.unit_frame
     if unit is not None and x.number < unit.number:
         what = "a dictionary that is changed" if is_changing(x) else f"an instance of `{x.kind.__name__}`"
@@ -90,7 +90,7 @@ def constant_key(reader: Reader, key: Abstract, node: ast.AST) -> DictionaryKey:
 
 
 def read_item(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
-    """What is under a key; where there is nothing, the program raises as Python does."""
+    """The value of a key. A missing key raises as in Python."""
     known = constant_key(reader, key, node)
     found = items_now(reader, x).get(known, MISSING)
     if found is MISSING:
@@ -111,7 +111,7 @@ def is_there(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstrac
 
 
 def changed(reader: Reader, x: Abstract, node: ast.AST) -> Object:
-    """A dictionary that is about to be changed; if it is a value so far, the program is read again."""
+    """A dictionary that is about to be changed. If it is an immutable value so far, the program is read again."""
     if is_changing(x):
         require_in_reach(reader, x)
         return x
@@ -128,7 +128,7 @@ def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node
 
 
 def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Abstract:
-    """Take a key out; the value that was there."""
+    """Remove a key and return its value."""
     known = constant_key(reader, key, node)
     owner = changed(reader, x, node)
     found = read_item(reader, owner, key, node)
@@ -137,7 +137,7 @@ def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Ab
 
 
 def constant_set(reader: Reader, items: Iterable[Abstract], node: ast.AST) -> Abstract:
-    """A set of constants; it says what is in it, and nothing of an order."""
+    """A set of constants. It supports membership tests, but no operation that depends on an order."""
     values = [x.value if isinstance(x, Static) else MISSING for x in items]
     if not all(isinstance(v, bool | int | float | str | enum.Enum) for v in values):
         message = "a set of other things than constant numbers, strings and enum members is not supported"

@@ -36,7 +36,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, is_complex, is_inexact
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
-"""Functions of as many numbers as are given: what they are of one of them, and of none."""
+"""Functions of any number of arguments, with their results for one argument and for none."""
 
 
 def call_primitive(
@@ -73,7 +73,7 @@ def call_primitive(
         return power_of_elements(reader, as_number(reader, args[0], node), as_number(reader, args[1], node), node)
     if primitive == "power":
         return binary(reader, ast.Pow, args[0], args[1], node)
-    if primitive in ("logical_and", "logical_or"):  # whose operands are numbers that are not zero
+    if primitive in ("logical_and", "logical_or"):  # its operands are numbers, true if nonzero
         args = [truth_of(reader, a, node) for a in args]
     values = [as_number(reader, a, node) for a in args]
     if isinstance(target, np.ufunc) and row.result != "bool" and all(v.type == BOOL for v in values):
@@ -107,7 +107,7 @@ def call_primitive(
 
 
 def of_truth_values(reader: Reader, primitive: str, values: list[Value], target: np.ufunc, node: ast.AST) -> Value:
-    """An elementwise function of truth values, Python's or NumPy's: NumPy has a type for what comes of them."""
+    """An elementwise function of truth values, Python's or NumPy's. NumPy has rules for the type of the result."""
     kind = promoted_dtype(reader, target, values, node)
     require_wide(reader, kind, node)
     if primitive == "invert":
@@ -144,7 +144,7 @@ def primitive_on_arrays(
     kind = promoted_dtype(reader, target, args, node)
     if dtype is not None and dtype != Static(None):
         kind = dtype_of(reader, dtype, node)
-        promoted_dtype(reader, functools.partial(target, dtype=kind), args, node)  # that the operands can be converted
+        promoted_dtype(reader, functools.partial(target, dtype=kind), args, node)  # check
 
     def element(values: list[Value]) -> Abstract:
         if primitive == "power":

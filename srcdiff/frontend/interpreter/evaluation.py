@@ -1,4 +1,4 @@
-"""Expressions, by the table of their syntax; and what is asked of their values: a number, an integer, a constant."""
+"""Expressions, by a table of their syntax; and conversions of their values: to a number, an integer, a constant."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def is_library(function: Any) -> bool:
 
 
 def evaluate(reader: Reader, node: ast.expr) -> Abstract:
-    """The value of an expression; an array is computed."""
+    """The value of an expression. Arrays are computed."""
     return forced(reader, evaluate_lazily(reader, node))
 
 
 def evaluate_lazily(reader: Reader, node: ast.expr) -> Abstract:
-    """The value of an expression; an array may not be computed yet."""
+    """The value of an expression. Arrays may not be computed yet."""
     if node in reader.reported:
         raise Refusal(None)
     read = EXPRESSIONS.get(type(node))
@@ -59,7 +59,7 @@ def call_value(reader: Reader, function: Abstract, args: list[Abstract], node: a
 def call_with(
     reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """The value of a call, by the kind of what is called."""
+    """The value of a call, by the kind of the callee."""
     function = present(reader, function)
     call = CALLEES.get(type(function))
     if call is None:
@@ -68,7 +68,7 @@ def call_with(
 
 
 def call_named(reader: Reader, name: str, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
-    """A function of the library, by the name NumPy has for it."""
+    """A function of the library, by its name in NumPy."""
     function: Any = np
     for part in name.split("."):
         function = getattr(function, part)

@@ -1,4 +1,4 @@
-"""`try`: what its body raises is a way to leave it, as `break` is a way to leave a loop.
+"""`try`: a caught exception is an exit of its body, as `break` is an exit of a loop.
 
     try:                           if x <= 0.0:                 a test that foresees the exception
         y = math.log(x)                exit_code = 10
@@ -7,8 +7,8 @@
                                    if exit_code == 10:
                                        y = -1.0
 
-The classes of exceptions are known when the function is compiled, and so is the clause that catches each. What nobody
-catches is raised as ever.
+The exception classes are known at compile time, and so is the clause that catches each of them. Exceptions without a
+clause are raised as usual.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from srcdiff.frontend.interpreter.tables import statement
 from srcdiff.ir.nodes import Block, Call, Custom, Derivative, Formatted, Library, Operation, Raise, Value, walk
 
 _MAY_FAIL = frozenset(("eigh", "eig", "svd", "svd_full", "pinv", "lstsq", "lstsq_residuals", "matrix_rank", "roots"))
-"""Calls of LAPACK that raise an exception if they do not converge: no test foresees that."""
+"""Calls of LAPACK that raise an exception if they do not converge. No test can predict that."""
 _MOST_KINDS = 100
-"""How many classes of exceptions may reach one `try`."""
+"""The maximum number of exception classes that can reach one `try`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -43,13 +43,13 @@ class Handler:
     """A `try` statement whose body is being read."""
 
     clauses: list[tuple[type[BaseException], ...]]
-    """What each `except` catches."""
+    """The classes that each `except` catches."""
     frame_number: int
     first: int
     keeps: bool
-    """Whether somebody asks for the arguments of an exception."""
+    """Whether the arguments of an exception are used."""
     kinds: dict[type[BaseException], int] = field(default_factory=dict)
-    """The exceptions that the body raises, each with its exit code."""
+    """The exceptions of the body, each with its exit code."""
 
     @property
     def codes(self) -> set[int]:
@@ -62,11 +62,11 @@ class Handler:
         return next(k for k, clause in enumerate(self.clauses) if issubclass(kind, clause))
 
     def arguments_key(self, code: int) -> Key:
-        """Where the arguments of an exception are kept."""
+        """The variable that holds the arguments of an exception."""
         return (self.frame_number, f"%raised{code}")
 
     def catch(self, reader: Reader, condition: Value | None, kind: type[BaseException], parts: tuple[Any, ...]) -> None:
-        """Go to the clause that catches it, always or if a condition holds."""
+        """Exit to the clause that catches the exception, always or under a condition."""
         code = self.kinds.setdefault(kind, self.first + len(self.kinds))
         assert len(self.kinds) <= _MOST_KINDS
         kept: dict[Location, Abstract] = {self.arguments_key(code): kept_arguments(parts)} if self.keeps else {}
@@ -99,7 +99,7 @@ def try_statement(reader: Reader, node: ast.Try) -> None:
 
 
 def caught_classes(reader: Reader, clause: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
-    """The classes that an `except` names."""
+    """The classes in an `except` clause."""
     if clause.type is None:
         return (BaseException,)
     found = evaluate(reader, clause.type)
@@ -114,7 +114,7 @@ def reraises(clause: ast.ExceptHandler) -> bool:
 
 
 def require_plain_ending(reader: Reader, node: ast.Try) -> None:
-    """Refuse a `finally` that changes how the statement is left."""
+    """Refuse a `finally` that leaves the statement in another way."""
     leaving = (ast.Return, ast.Break, ast.Continue, ast.Raise)
     for inner in (n for one in node.finalbody for n in ast.walk(one)):
         if isinstance(inner, leaving):
@@ -123,7 +123,7 @@ def require_plain_ending(reader: Reader, node: ast.Try) -> None:
 
 
 def dispatch(reader: Reader, node: ast.Try, handler: Handler, k: int) -> None:
-    """Read the clauses from the given one on, and `else`, each where it is reached."""
+    """Read the clauses from this one on, and `else`, each under the condition that reaches it."""
     code = reader.exit
     ways = possible(reader, code)
     if k == len(node.handlers):
@@ -168,7 +168,7 @@ def enter_clause(
 
 
 def kept_arguments(parts: tuple[Any, ...]) -> Tuple:
-    """The arguments of an exception as one value, which branches can join."""
+    """The arguments of an exception as one value that branches can join."""
     return Tuple(
         tuple(
             Tuple((Static(p.template), *p.values), Formatted) if isinstance(p, Formatted) else argument_of(p)
@@ -178,7 +178,7 @@ def kept_arguments(parts: tuple[Any, ...]) -> Tuple:
 
 
 def arguments_of(kept: Abstract) -> tuple[Any, ...] | None:
-    """The arguments of an exception, if they are the same on all paths, or computed in the same way."""
+    """The arguments of an exception, if they are equal on all paths, or the results of one computation."""
     if not isinstance(kept, Tuple):
         return None
     found: list[Any] = []
@@ -198,7 +198,7 @@ def arguments_of(kept: Abstract) -> tuple[Any, ...] | None:
 def exception_caught(
     reader: Reader, clause: ast.ExceptHandler, handler: Handler, kinds: dict[type[BaseException], int]
 ) -> Abstract:
-    """What `except ... as e` binds."""
+    """The value that `except ... as e` binds."""
     found = {kind: arguments_of(reader.cells.get(handler.arguments_key(code), MISSING)) for kind, code in kinds.items()}
     (kind, parts), *others = found.items()
     if not others and parts is not None:
@@ -208,7 +208,7 @@ def exception_caught(
 
 
 def raise_again(reader: Reader, handler: Handler, kinds: dict[type[BaseException], int], code: Abstract) -> None:
-    """`raise` in an `except`: whichever exception it was is raised."""
+    """`raise` in an `except` clause: raise the caught exception again."""
     (kind, number), *others = kinds.items()
 
     def this() -> None:
@@ -223,7 +223,7 @@ def raise_again(reader: Reader, handler: Handler, kinds: dict[type[BaseException
 
 
 def finish(reader: Reader, node: ast.Try) -> None:
-    """Read `finally`: whatever has happened, it runs, and then it goes on as before."""
+    """Read `finally`. It runs on every exit, and the exit then continues."""
     if not node.finalbody or reader.dead:
         return
     key = (reader.context.exits, f"%left_{node.lineno}_{node.col_offset}")
@@ -234,7 +234,7 @@ def finish(reader: Reader, node: ast.Try) -> None:
 
 
 def require_foreseen(reader: Reader, handler: Handler, operations: list[Operation], node: ast.Try) -> None:
-    """Refuse a `try` that may catch what no test has foreseen."""
+    """Refuse a `try` that may catch an exception for which there is no test."""
     for operation in walk(Block(tuple(operations))):
         kind = operation.exception if isinstance(operation, Raise) else None
         if kind is not None and handler.catches(kind):

@@ -1,4 +1,4 @@
-"""Loops: the body is read until the types of what it carries reach a fixed point."""
+"""Loops: the body is read until the types of the carried values reach a fixed point."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array
 from srcdiff.signature.descriptions import Description
 
-_MOST_READINGS = 25  # of one loop: types only widen, so that a handful is enough
+_MOST_READINGS = 25  # of one loop; types only widen, so a few readings suffice
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Attempt:
     test: tuple[list[Operation], Value] | None
     place: Any
     again: bool
-    """Whether something that was assumed about arrays does not hold."""
+    """Whether an assumption about arrays does not hold."""
 
 
 def read_loop(
@@ -65,22 +65,22 @@ def read_loop(
     body: Callable[[Value | None], None],
     parallel: Parallel | None = None,
 ) -> Abstract:
-    """Read a loop, one that the user wrote if there is a statement, until what it carries reaches a fixed point.
+    """Read a loop until its carried values reach a fixed point. `statement` is the user's loop, if there is one.
 
-    Gives how it was left.
+    Returns the exits of the loop.
     """
-    settle(reader)  # first: to compute what is pending calls functions, and their names are not the loop's
+    settle(reader)  # computing pending arrays calls functions, whose names must not become the loop's
     before, span, newest = reader.state, reader.span, next(scope_numbers)
     place = (id(node), reader.path)
     assigned, passing = assigned_by(reader, statement)
     carried = first_guess(reader, place, before.cells, assigned)
     made_here, early = reader.made_here, tuple(reader.early)
     for iteration in itertools.count():
-        reader.made_here = made_here  # what is made has the same origin at each reading
+        reader.made_here = made_here  # the origins of new arrays must not depend on the reading
         reader.early = list(early)
         with awaiting(reader, statement):
             attempt = one_pass(reader, place, before, carried, passing, newest, bounds, test, body)
-        # doubts are about the memory of places in the program, which the next iteration shares
+        # doubts refer to memory of program points, which the next iteration shares
         before = replace(before, doubts=attempt.after.doubts, same_lists=attempt.after.same_lists)
         if attempt.carried == carried and not attempt.again:
             break
@@ -92,7 +92,7 @@ def read_loop(
     if reader.early and not reader.context.awaited:
         (problem, *others), reader.early = reader.early, []
         reader.problems += [p for p in others if p not in reader.problems]
-        raise Refusal(problem)  # no iteration makes it
+        raise Refusal(problem)  # no iteration assigns it
     code = finish_loop(reader, attempt, bounds, node in reader.sure, parallel)
     if statement is None and reader.context.handlers:
         reader.cells[reader.exit_key] = code
@@ -101,7 +101,7 @@ def read_loop(
 
 
 def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) -> dict[Location, Description]:
-    """What the loop carries: what it carried when it was read before, and the names that it assigns."""
+    """The first guess of the carried values: those of an earlier reading, and the names that the loop assigns."""
     scopes = {k[0] for k in before if isinstance(k, tuple)}
     carried = {
         k: d
@@ -115,7 +115,7 @@ def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) 
 
 
 def is_still_there(reader: Reader, key: Location, scopes: set[int]) -> bool:
-    """Whether a loop that is read again may assign a variable: not an attribute of an object that is gone."""
+    """Whether a variable still exists when a loop is read again: the object of an attribute may be gone."""
     return isinstance(key, tuple) and (key[0] not in reader.objects or key[0] in scopes)
 
 
@@ -126,7 +126,7 @@ def next_guess(
     attempt: _Attempt,
     statement: ast.For | ast.While | None,
 ) -> dict[Location, Description]:
-    """What the loop carries according to an attempt; names that cannot be carried keep the reason."""
+    """The carried values after an attempt. Names that cannot be carried keep the reason."""
     after = attempt.after.cells
     poisoned = [k for k, x in after.items() if isinstance(x, Poison) and k in attempt.carried]
     if not any(attempt.carried[k] != carried.get(k) for k in poisoned):
@@ -155,7 +155,7 @@ def refuse_unsettled(
 
 @contextlib.contextmanager
 def awaiting(reader: Reader, loop: ast.For | ast.While | None) -> Iterator[None]:
-    """Read what a loop repeats: names that it assigns may be there from the second iteration on."""
+    """Read the body of a loop. Names that it assigns may exist from the second iteration on."""
     assigned, passing = assigned_by(reader, loop)
     with reader.within(awaited=reader.context.awaited | (set(assigned) - passing)):
         yield
@@ -164,7 +164,7 @@ def awaiting(reader: Reader, loop: ast.For | ast.While | None) -> Iterator[None]
 def changes_its_type(
     reader: Reader, key: Location, first: Abstract, then: Abstract, loop: ast.For | ast.While | None
 ) -> None:
-    """A name has one type before a loop and another after an iteration."""
+    """Report a name that has one type before a loop and another after an iteration."""
     problem = conflict_at(reader, key, first, then)
     reader.poisoned[key] = Poison(problem)
     if problem is not None and loop is not None:
@@ -172,7 +172,7 @@ def changes_its_type(
 
 
 def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
-    """The names that a loop assigns, and those of them that are not carried."""
+    """The names that a loop assigns, and those among them that are not carried."""
     if loop is None:
         return [], set()
     names = assigned_names(loop)
@@ -187,7 +187,7 @@ def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[
 
 
 def head_description(reader: Reader, key: Location, d: Description, before: Cells) -> Description:
-    """What a carried name is before the loop."""
+    """The description of a carried name before the loop."""
     x = before.get(key, absent(reader, key))
     if isinstance(x, Object) and d.kind == "instance":
         return instance_description(key, x, before)
@@ -209,7 +209,7 @@ def one_pass(
     test: Callable[[], Value] | None,
     body: Callable[[Value | None], None],
 ) -> _Attempt:
-    """Read the body from a state in which all that is carried has the types of the guess."""
+    """Read the body from a state in which the carried values have the guessed types."""
     problems = len(reader.problems)
     reader.state = before
     params = carry(reader, place, before.cells, carried)
@@ -221,7 +221,7 @@ def one_pass(
         with reader.block() as test_operations:
             condition = test()
         test_block = (test_operations, condition)
-        reader.state = reader.state.with_cells(head.cells)  # what the test assigns is not seen by the body
+        reader.state = reader.state.with_cells(head.cells)  # the body does not see assignments in the test
     index = None if bounds is None else counter(reader, bounds)
     with reader.block() as operations, closing_escapes(reader, in_new_block=True):
         or_die(reader, lambda: body(index))
@@ -236,7 +236,7 @@ def one_pass(
 
 
 def carry(reader: Reader, place: Any, before: Cells, carried: dict[Location, Description]) -> list[Value]:
-    """Give what is carried new values, those of any iteration; names that cannot be carried are poisoned."""
+    """Give the carried values new run-time values, for any iteration. Names that cannot be carried are poisoned."""
     params: list[Value] = []
     for key, description in carried.items():
         if leaf_types(description) is None:
@@ -254,7 +254,7 @@ def carry(reader: Reader, place: Any, before: Cells, carried: dict[Location, Des
 
 
 def assume_pythons(reader: Reader, place: Any, key: Location, first: Abstract | None, carried: Abstract) -> None:
-    """Assume that a number is Python's in all iterations if it is before the loop, where somebody asks."""
+    """Assume that a number is Python's in all iterations if it is before the loop, where this matters."""
     if not isinstance(carried, Value) or isinstance(carried.type, Array) or not asks_whose(reader):
         return
     if first is not None and is_pythons(reader, first) and (place, key) not in reader.not_pythons:
@@ -273,7 +273,7 @@ def learn_whose(reader: Reader, place: Any, head: Cells, after: Cells, carried: 
 
 
 def counter(reader: Reader, bounds: tuple[Value, Value, Value]) -> Value:
-    """What counts the iterations of a `for`."""
+    """The counter of a `for`."""
     index = Value(INT, "i")
     reader.counters[index] = bounds
     start, stop, step = bounds
@@ -292,7 +292,7 @@ def carried_after(
     passing: set[Key],
     newest: int,
 ) -> dict[Location, Description]:
-    """What is carried, joined with what the body leaves; objects after the `newest` one were made in the body."""
+    """The carried values joined with those after the body. Objects after `newest` were created in the body."""
     found = dict(carried)
     for key, x in after.items():
         first = key not in before and key not in carried
@@ -319,12 +319,12 @@ def carried_after(
 
 
 def is_whole_instance(d: Description | None) -> bool:
-    """Whether a loop carries an object by its attributes, which may change while the name stays the same."""
+    """Whether a loop carries an object by its attributes. They may change while the name stays the same."""
     return d is not None and d.kind == "instance"
 
 
 def with_instance(key: Location, old: Description, before: Cells, x: Object, after: Cells) -> Description:
-    """What a loop carries under a name that is an object after the body: the object itself, or its attributes."""
+    """The carried form of a name that is an object after the body: the object itself, or its attributes."""
     if old.kind == "object" and old.detail is x:
         return old
     first = instance_description(key, before.get(key, MISSING), before) if old.kind == "object" else old
@@ -332,13 +332,13 @@ def with_instance(key: Location, old: Description, before: Cells, x: Object, aft
 
 
 def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[Hashable, Value]:
-    """The arrays among what a loop carries."""
+    """The arrays among the carried values."""
     found = {key: cells.get(key) for key in carried}
     return {key: x for key, x in found.items() if isinstance(x, Value) and isinstance(x.type, Array)}
 
 
 def is_inner(reader: Reader, key: Location, newest: int) -> bool:
-    """Whether it belongs to a call, an object or a list made inside the loop's body: no iteration sees it again."""
+    """Whether it belongs to a call, an object or a list created in the body, so that no other iteration sees it."""
     if not isinstance(key, tuple):
         return True
     owner = reader.objects.get(key[0])
@@ -352,7 +352,7 @@ def finish_loop(
     sure: bool = False,
     parallel: Parallel | None = None,
 ) -> Abstract:
-    """Write the loop, from the state before it to the state behind it."""
+    """Write the loop, from the state before it to the state after it."""
     before, after, behind = reader.state, attempt.after, reader.state
     inits: list[Value] = []
     outs: list[Value] = []
@@ -433,11 +433,11 @@ def last_values(
     yields: list[Value],
     outs: list[Value],
 ) -> None:
-    """A name that the last iteration certainly assigned has that value, whatever it was before the loop."""
+    """A name that the last iteration certainly assigned has that value, whatever its value before the loop."""
     for key, description in attempt.carried.items():
         x = after.cells.get(key, absent(reader, key))
         if isinstance(x, List) and handles(after.cells[x]):
-            continue  # the lists in it may have names
+            continue  # other names may refer to the lists in it
         last = loosened(owned_description(reader, key, x, after.cells) if isinstance(x, List) else describe(x))
         types = leaf_types(last) if last.kind in ("value", "tuple", "owned", "optional") else None
         if types is None or last == description or mentioned(last):

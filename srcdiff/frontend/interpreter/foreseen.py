@@ -1,6 +1,6 @@
-"""Tests that foresee exceptions which Python raises by itself, where a `try` around catches them.
+"""Tests for exceptions that Python's operations raise, inside a `try` that catches them.
 
-Elsewhere a division by zero gives infinity or NaN, and so does a function outside of its domain.
+Elsewhere, a division by zero gives infinity or NaN, and so does a function outside of its domain.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RANGE = (OverflowError, "math range error")
 
 
 def foresees(reader: Reader, kind: type[BaseException]) -> bool:
-    """Whether such an exception is caught: not what happens inside NumPy's functions."""
+    """Whether such an exception is caught. Operations inside NumPy's functions do not raise."""
     return bool(reader.context.handlers) and not reader.frame.library and reader.catching(kind) is not None
 
 
@@ -60,7 +60,7 @@ def _is(primitive: str, position: int = 0) -> Test:
 
 
 def _fraction(position: int = 0) -> Test:
-    """Whether a number is not a whole one."""
+    """Whether a number is not an integer."""
     return lambda reader, x: reader.apply("not_equal", x[position], reader.apply("floor", x[position]))
 
 
@@ -108,10 +108,10 @@ _OF_MATH: dict[str, tuple[tuple[Test, type[BaseException], str], ...]] = {
         (_all(_compared("equal", 0.0), _compared("less", 0.0, 1), _is("isfinite", 1)), *_DOMAIN),
     ),
 }
-"""The functions of `math`: for which arguments they raise, and what."""
+"""The arguments for which functions of `math` raise, and the exceptions."""
 
 _OVERFLOW_SEEN = frozenset(("float_power", "ldexp"))
-"""Functions that overflow for arguments which no simple test finds: their result says so."""
+"""Functions whose overflow is detected by their result, because no simple test of the arguments finds it."""
 
 
 def _not(reader: Reader, truth: Value) -> Value:
@@ -122,7 +122,7 @@ def _not(reader: Reader, truth: Value) -> Value:
 
 
 def before_math(reader: Reader, primitive: str, target: Any, values: Sequence[Value]) -> None:
-    """Raise where a function of `math`, or a conversion to an integer, does."""
+    """Raise if a function of `math`, or a conversion to an integer, would raise."""
     if not reader.context.handlers or reader.frame.told is not None:
         return
     module = getattr(target, "__module__", "")
@@ -134,13 +134,13 @@ def before_math(reader: Reader, primitive: str, target: Any, values: Sequence[Va
 
 
 def after_math(reader: Reader, primitive: str, target: Any, values: Sequence[Value], result: Value) -> None:
-    """Raise where a function of `math` overflows, which its result shows."""
+    """Raise if a function of `math` has overflowed."""
     if getattr(target, "__module__", "") == "math" and primitive in _OVERFLOW_SEEN:
         require_finite(reader, values, result, "math range error")
 
 
 def require_finite(reader: Reader, values: Sequence[Value], result: Value, text: str) -> None:
-    """Raise where finite numbers give infinity."""
+    """Raise if finite operands give infinity."""
     if reader.frame.told is None and foresees(reader, OverflowError):
         overflows = reader.apply("isinf", result)
         for value in values:
@@ -150,7 +150,7 @@ def require_finite(reader: Reader, values: Sequence[Value], result: Value, text:
 
 
 def before_rounding(reader: Reader, x: Value) -> None:
-    """Raise where a float is no number that Python can make an integer of."""
+    """Raise if a float has no integer part, because it is infinite or NaN."""
     if reader.frame.told is None and is_inexact(x.type):
         if foresees(reader, ValueError):
             reader.raise_if(reader.apply("isnan", x), ValueError, "cannot convert float NaN to integer")
@@ -161,7 +161,7 @@ def before_rounding(reader: Reader, x: Value) -> None:
 def before_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, a: Value, b: Value, node: ast.AST
 ) -> None:
-    """Raise where Python divides by zero, or takes a negative power of zero."""
+    """Raise if Python would: for a division by zero, or a negative power of zero."""
     if op not in (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow) or not foresees(reader, ZeroDivisionError):
         return
     if op is ast.Pow and reader.constants.get(b, -1) >= 0:
@@ -181,14 +181,14 @@ def before_operator(
 def after_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, values: Sequence[Value], result: Value
 ) -> None:
-    """Raise where a power of floats of Python's overflows."""
+    """Raise if a power of Python floats has overflowed."""
     of_python = is_pythons(reader, left) and is_pythons(reader, right)
     if op is ast.Pow and of_python and any(is_inexact(v.type) for v in values):
         require_finite(reader, values, result, "Numerical result out of range")
 
 
 def divides_as_python(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> bool:
-    """Whether a division by zero raises: NumPy's numbers give infinity, and so does Numba if it is told to."""
+    """Whether a division by zero raises. With NumPy's numbers it does not, and with Numba it depends on an option."""
     told = reader.frame.told
     if told is not None:
         return told.error_model != "numpy"
@@ -211,7 +211,7 @@ def _is_zero(reader: Reader, x: Value) -> Value:
 
 
 def before_index(reader: Reader, array: Value, axis: int, position: Value) -> None:
-    """Raise where there is no element."""
+    """Raise if the index is out of range."""
     if not foresees(reader, IndexError) or axis >= array.array.rank:
         return
     length = reader.dim(array, axis)

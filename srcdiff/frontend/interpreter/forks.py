@@ -1,7 +1,7 @@
 """Branches: the state is forked, both sides are read, and the two states are joined.
 
-Inside a `try`, what raises an exception that is caught there is a branch, too: what follows it in the statement is
-written into the other side, and where the statement ends, both sides meet. Then a number says how it was left.
+Inside a `try`, an operation that raises a caught exception is a branch too: the rest of the statement is written into
+the other side, and both sides meet at the end of the statement. A number says how it was left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from srcdiff.ir.types import INT
 
 
 def branch_on(reader: Reader, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
-    """A branch in an expression: if a side raises an exception that is caught, so does the expression."""
+    """A branch in an expression. If a side raises a caught exception, so does the expression."""
     fork(reader, condition, then, orelse)
     escape_again(reader)
 
@@ -43,10 +43,10 @@ def fork(reader: Reader, condition: Value, then: Callable[[], None], orelse: Cal
 
 
 def meet(reader: Reader, condition: Value, first: Side, second: Side) -> None:
-    """Go on behind a branch."""
+    """Continue after a branch."""
     if first.state.dead or second.state.dead:
         known = reader.with_order(condition, second.state.dead and not first.state.dead)
-        # What follows is reached by the other side alone, so that side need not be nested.
+        # Only the other side reaches the code that follows, so it need not be nested.
         if not first.state.dead:
             condition = reader.apply("logical_not", condition)
             first, second = second, first
@@ -58,7 +58,7 @@ def meet(reader: Reader, condition: Value, first: Side, second: Side) -> None:
 
 
 def or_die(reader: Reader, read: Callable[[], None]) -> None:
-    """Read something that may raise on every path: then this path ends here, and only this one."""
+    """Read something that may raise on every path. If it does, only this path ends here."""
     try:
         read()
     except NeverReturns:
@@ -72,7 +72,7 @@ def or_die(reader: Reader, read: Callable[[], None]) -> None:
 
 
 def left_by_branches(reader: Reader, key: Key) -> Abstract:
-    """What the sides of a branch have left under a name; if none of them got there, neither do we."""
+    """The values of a name at the ends of a branch. If no side reaches its end, this path ends."""
     if reader.dead:
         raise NeverReturns
     return reader.cells.pop(key)
@@ -88,7 +88,7 @@ def take_side(reader: Reader, key: tuple[int, str], side: Callable[[], None], re
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """A place that may raise: what follows it is being written into the other side of a branch."""
+    """A place that may raise. The code that follows is written into the other side of a branch."""
 
     condition: Value
     raised: State
@@ -96,7 +96,7 @@ class Escape:
 
 
 def truth_of_flag(reader: Reader, flag: Abstract, code: Abstract, among: frozenset[int]) -> bool | None:
-    """What a flag is if the statements before were left in one of these ways, as far as that decides it."""
+    """The value of a flag if the statements were left through one of these exits, if that decides it."""
     if isinstance(flag, Static):
         return bool(flag.value)
     met = reader.exits_met.get(code) if isinstance(code, Value) else None
@@ -111,13 +111,13 @@ def truth_of_flag(reader: Reader, flag: Abstract, code: Abstract, among: frozens
 
 
 def knowing_exit(reader: Reader, code: Abstract, among: frozenset[int]) -> None:
-    """Go on where statements were left in one of these ways."""
+    """Continue under the assumption that the statements were left through one of these exits."""
     know_flags(reader, code, among)
     reader.cells[reader.exit_key] = narrowed(reader, code, among)
 
 
 def know_flags(reader: Reader, code: Abstract, among: frozenset[int]) -> None:
-    """Names that are assigned where statements were left in one of these ways are assigned, the others are not."""
+    """Update the flags of names: some exits imply that a name is assigned, others that it is not."""
     for key, x in list(reader.state.cells.items()):
         if not isinstance(x, Maybe | Optional):
             continue
@@ -131,7 +131,7 @@ def know_flags(reader: Reader, code: Abstract, among: frozenset[int]) -> None:
 
 
 def narrowed(reader: Reader, code: Abstract, among: frozenset[int]) -> Abstract:
-    """The number of an exit where it can only be one of these."""
+    """An exit code that can only be one of these."""
     left = possible(reader, code) & among
     if len(left) == 1 or isinstance(code, Static):
         return Static(next(iter(left))) if left else code
@@ -144,7 +144,7 @@ def narrowed(reader: Reader, code: Abstract, among: frozenset[int]) -> Abstract:
 
 
 def escape(reader: Reader, condition: Value, code: Abstract, changes: Mapping[Location, Abstract]) -> None:
-    """Leave the statement if a condition holds; all that follows in it is written into the other side."""
+    """Leave the statement under a condition. The rest of the statement is written into the other side."""
     settle(reader)
     before = reader.state
     raised = before.with_cells({**before.cells, reader.exit_key: code, **changes})
@@ -156,7 +156,7 @@ def escape(reader: Reader, condition: Value, code: Abstract, changes: Mapping[Lo
 
 
 def escape_again(reader: Reader) -> None:
-    """Leave the statement if a part of it, that was read as a block of its own, has raised what is caught."""
+    """Leave the statement if a part of it, read as a separate block, has raised a caught exception."""
     code = reader.exit
     if reader.context.handlers and not reader.dead and caught(possible(reader, code)):
         leave_by(reader, code)
@@ -165,7 +165,7 @@ def escape_again(reader: Reader) -> None:
 
 
 def leave_by(reader: Reader, code: Abstract) -> None:
-    """Leave the statement if this says that an exception was raised which is caught."""
+    """Leave the statement if this flag says that a caught exception was raised."""
     ways = caught(possible(reader, code))
     if not ways:
         return
@@ -180,7 +180,7 @@ def leave_by(reader: Reader, code: Abstract) -> None:
 
 @contextlib.contextmanager
 def closing_escapes(reader: Reader, *, in_new_block: bool) -> Iterator[None]:
-    """Read a block or a statement, at whose end all meet that have left it."""
+    """Read a block or a statement. All paths that have left it meet at its end."""
     if not reader.context.handlers:
         yield
         return
@@ -198,7 +198,7 @@ def closing_escapes(reader: Reader, *, in_new_block: bool) -> Iterator[None]:
 
 
 def end_escape(reader: Reader) -> None:
-    """The two sides of a place that may have raised meet."""
+    """Join the two sides of a place that may have raised."""
     if not reader.dead:
         settle(reader)
         for key, x in list(reader.state.cells.items()):
@@ -212,7 +212,7 @@ def end_escape(reader: Reader) -> None:
 
 
 def is_among(reader: Reader, code: Abstract, wanted: frozenset[int]) -> Value:
-    """Whether statements were left in one of these ways."""
+    """Whether the statements were left through one of these exits."""
     met = reader.exits_met.get(code) if isinstance(code, Value) else None
     if met is not None:
         then, orelse = (possible(reader, way) & possible(reader, code) for way in met.sides)

@@ -1,11 +1,11 @@
-"""Generators: what goes through one is read in place of each `yield`.
+"""Generators: the consumer's code is read in place of each `yield`.
 
     def squares(n):                 for s in squares(4):        for k in range(4):
         for k in range(n):              total += s                  s = k * k
             yield k * k                                             total += s
 
-Nothing of its body runs before somebody goes through it, as in Python. What leaves the loop over a generator, `break`
-or `return`, leaves the generator, too.
+The body does not run before the generator is consumed, as in Python. An exit of the consuming loop, `break` or
+`return`, leaves the generator too.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from srcdiff.frontend.source.scopes import inner_scopes
 from srcdiff.ir.nodes import Value
 
 _FRESH, _SPENT, _LEFT = Static("fresh"), Static("spent"), Static("left")
-"""How far somebody has gone through a generator."""
+"""The state of a generator: how far it has been consumed."""
 
 _ITEM = "%item"
-"""The element that `yield from` hands on."""
+"""The element that `yield from` passes on."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Consumer:
-    """What goes through a generator that is being read."""
+    """The consumer of a generator that is being read."""
 
     take: Callable[[Abstract], None]
-    """Reads what happens to an element."""
+    """Reads the use of an element."""
     context: Context
-    """Where that is."""
+    """The place of the consumer."""
     loop: ast.For | None
-    """The loop, if it is one of the user's."""
+    """The user's loop, if there is one."""
     ways: set[int] = field(default_factory=set)
-    """How its body may be left."""
+    """The possible exits of its body."""
     is_context: bool = False
-    """Whether it is a `with`: the generator goes on, whatever its body does but raise."""
+    """Whether it is a `with`. Then the generator continues after every exit of the body except an exception."""
 
 
 def made_generator(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract]) -> Generated:
-    """What a call of a generator function gives."""
+    """The result of a call of a generator function."""
     frame = replace(frame, locals=frame.locals | {_ITEM})
     made = Generated(frame.name, function, frame, bound)
     reader.cells[(made.number, "%spent")] = _FRESH
@@ -64,9 +64,9 @@ def made_generator(reader: Reader, function: Any, frame: Frame, bound: dict[str,
 def go_through_generator(
     reader: Reader, x: Generated, take: Callable[[Abstract], None], node: ast.AST, loop: ast.For | None
 ) -> Abstract:
-    """Read the body of a generator, with what happens to an element in place of each `yield`.
+    """Read the body of a generator, with the use of an element in place of each `yield`.
 
-    Gives how that was left, as a loop does.
+    Returns the exits, as for a loop.
     """
     state = reader.cells.get((x.number, "%spent"), MISSING)
     if not isinstance(state, Static):
@@ -74,7 +74,7 @@ def go_through_generator(
         problem = Problem("SD104", message, reader.span_of(node), help="make a list of it: `list(...)`")
         either = state.problem if isinstance(state, Poison) else None
         if either in reader.culprits:
-            reader.culprits[problem] = reader.culprits[either]  # what follows may be read for each case
+            reader.culprits[problem] = reader.culprits[either]  # the code that follows may be read for each case
         raise Refusal(problem)
     if state == _SPENT:
         return Static(GOES_ON)
@@ -142,7 +142,7 @@ def run_generator(reader: Reader, x: Generated, consumer: Consumer, calls: Any, 
 
 @expression(ast.Yield)
 def yield_expression(reader: Reader, node: ast.Yield) -> Abstract:
-    """What is yielded goes to the consumer; it sends nothing back."""
+    """The yielded value goes to the consumer. The value of the expression is None."""
     consumer, own = reader.context.consumer, reader.context
     item = Static(None) if node.value is None else evaluate(reader, node.value)
     own_exit = reader.exit_key
@@ -170,7 +170,7 @@ def yield_expression(reader: Reader, node: ast.Yield) -> Abstract:
 
 
 def leaves(reader: Reader, consumer: Consumer) -> tuple[Abstract | None, Abstract]:
-    """Whether the consumer ends the loop, if it may; and how the generator is left then."""
+    """Whether the consumer may end the loop, and how the generator is left then."""
     code = reader.exit
     if reader.dead:
         return None, code
@@ -195,7 +195,7 @@ def leaves(reader: Reader, consumer: Consumer) -> tuple[Abstract | None, Abstrac
 
 
 def raised(reader: Reader, code: Abstract, outward: frozenset[int]) -> tuple[Abstract | None, Abstract]:
-    """What a generator raises in place of its `yield`, if the body of the `with` raises it and somebody catches it."""
+    """The exception that a generator raises at its `yield`, if the body of the `with` raises it and it is caught."""
     if not outward:
         return None, code
     if isinstance(code, Static):
@@ -207,7 +207,7 @@ def raised(reader: Reader, code: Abstract, outward: frozenset[int]) -> tuple[Abs
 
 
 def ends(reader: Reader, code: Abstract, outward: frozenset[int]) -> Value:
-    """Whether the statements were left in a way that ends the loop."""
+    """Whether an exit of the statements ends the loop."""
     if caught(outward):
         return is_among(reader, code, outward)
     return reader.apply("greater", as_value(reader, code), reader.const(GOES_ON))

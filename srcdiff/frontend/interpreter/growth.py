@@ -5,7 +5,7 @@ A function is read once for each set of argument types, and again where it calls
     def f(t, n):                                    t is a float, then a tuple, then a tuple of tuples, ...
         return 0.0 if n == 0 else f((t, t), n - 1)
 
-Python stops when `n` is zero; the compiler stops there only if it knows `n`. So a call makes progress if an argument
+Python stops when `n` is zero; the compiler can only stop there if it knows `n`. A call makes progress if an argument
 gets smaller or a constant changes. The number of consecutive calls without progress is limited.
 """
 
@@ -37,16 +37,16 @@ from srcdiff.ir.types import Array
 from srcdiff.signature.descriptions import Description
 
 _MOST_STEPS = 12
-"""How many calls in a row may bring new types without a step towards an end: types can choose, as in `len(t) == 3`."""
+"""The maximum number of consecutive calls with new types and no progress. Types can decide, as in `len(t) == 3`."""
 _MOST_FUNCTIONS = 3
-"""How many, where only functions are new: little that is known depends on them, and they are read inside each other."""
+"""The maximum if only functions are new. Few decisions depend on them, and their readings are nested."""
 _LARGEST = 1000
-"""Of how many parts an argument of a function that calls itself may consist, once it gets larger."""
+"""The maximum number of parts of a growing argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a call: what it is, its type without and with the constants in it, and how many parts it has."""
+    """An argument of a call: its description, its type without and with constants, and its number of parts."""
 
     given: Abstract
     type: Description
@@ -61,7 +61,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that is being read, and how many steps that lead to no end lie between it and those around it."""
+    """A call being read, and the number of calls without progress that lead to it."""
 
     node: ast.AST
     arguments: dict[str, Argument]
@@ -70,14 +70,14 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """An argument that is of a new type at every call."""
+    """An argument that has a new type in every call."""
 
     name: str
     is_larger: bool
 
 
 def size(x: Abstract, names: Cells, seen: dict[int, int] | None = None) -> int:
-    """How many parts it has; a part that occurs twice is counted twice and looked at once."""
+    """The number of parts. A shared part counts each time, but is visited once."""
     seen = {} if seen is None else seen
     if id(x) not in seen:
         seen[id(x)] = _own_size(x) + sum(size(p, names, seen) for p in _parts(x, names))
@@ -108,7 +108,7 @@ def _parts(x: Abstract, names: Cells) -> tuple[Abstract, ...]:
 
 
 def steps_without_end(before: Called, arguments: dict[str, Argument]) -> int:
-    """How many steps in a row lead to no end, where a function calls itself with these arguments."""
+    """The number of consecutive calls without progress, if a function calls itself with these arguments."""
     pairs = [(a, arguments[n]) for n, a in before.arguments.items() if n in arguments]
     if all(a.type == b.type for a, b in pairs):
         return before.steps
@@ -118,13 +118,13 @@ def steps_without_end(before: Called, arguments: dict[str, Argument]) -> int:
 
 
 def too_large(before: Called, sizes: dict[str, int]) -> Growing | None:
-    """An argument that has got larger than may be."""
+    """An argument that has grown beyond the limit."""
     larger = [n for n, a in before.arguments.items() if sizes.get(n, 0) > max(a.size, _LARGEST)]
     return Growing(larger[0], is_larger=True) if larger else None
 
 
 def without_end(before: Called, arguments: dict[str, Argument], steps: int) -> Growing | None:
-    """An argument whose type is a new one once more, after too many steps that lead to no end."""
+    """An argument with yet another new type after too many calls without progress."""
     pairs = {n: (before.arguments[n], a) for n, a in arguments.items() if n in before.arguments}
     new = {n: (a, b) for n, (a, b) in pairs.items() if a.type != b.type}
     most = _MOST_FUNCTIONS if all(b.is_function for _, b in new.values()) else _MOST_STEPS
@@ -135,7 +135,7 @@ def without_end(before: Called, arguments: dict[str, Argument], steps: int) -> G
 
 
 def how_it_grows(x: Abstract, is_larger: bool) -> tuple[str, str]:
-    """What is said of such an argument, and what to write instead."""
+    """The message about such an argument, and the suggestion."""
     table = _LARGER if is_larger else {}
     return next((text for kind, text in (table | _NEW).items() if isinstance(x, kind)), _OTHER)
 

@@ -35,7 +35,7 @@ from srcdiff.ir.types import Array
 
 
 class Picked:
-    """The elements that index arrays choose: of which array, how many, and where each is."""
+    """The elements that index arrays select: the array, their number, and the index of each."""
 
     __slots__ = ("base", "indices", "place", "sizes")
 
@@ -46,12 +46,12 @@ class Picked:
 
 
 def picks(item: Abstract) -> bool:
-    """Whether a part of a subscript is an index array, or a list of positions."""
+    """Whether a part of a subscript is an index array, or a list of indices."""
     return is_array(item) or isinstance(item, List)
 
 
 def index_arrays(reader: Reader, items: list[Abstract | Item], array: Value, node: ast.AST) -> list[Lazy | Item]:
-    """The parts of a subscript with masks replaced by the positions where they hold."""
+    """The parts of a subscript, with masks replaced by the indices where they are true."""
     found: list[Lazy | Item] = []
     axis = 0
     for item in items:
@@ -86,7 +86,7 @@ def require_mask(reader: Reader, own: Size, size: Size, axis: int) -> None:
 
 
 def check_positions(reader: Reader, lazy: Lazy, size: Size) -> None:
-    """Raise `IndexError` where a position is outside of the axis."""
+    """Raise `IndexError` for an index outside of the axis."""
     length = size.value()
     lowest = reader.apply("negative", length)
 
@@ -101,7 +101,7 @@ def check_positions(reader: Reader, lazy: Lazy, size: Size) -> None:
 
 
 def picked_elements(reader: Reader, array: Value, items: list[Abstract | Item], node: ast.AST) -> Picked:
-    """The elements that a subscript with index arrays chooses."""
+    """The elements selected by a subscript with index arrays."""
     parts = index_arrays(reader, items, array, node)
     parts += [Slice(None, None, None)] * (array.array.rank - sum(not isinstance(p, NewAxis) for p in parts))
     advanced = [k for k, p in enumerate(parts) if isinstance(p, Lazy | Index)]
@@ -159,7 +159,7 @@ def write_picked(
     *,
     one_by_one: bool = False,
 ) -> None:
-    """`array[items] = value`; with an operator every element is read before any is written (NumPy's rule)."""
+    """`array[items] = value`. With an operator, all elements are read before any is written, as in NumPy."""
     masks = [i for i in items if is_array(i) and as_lazy(reader, i, node).dtype == "bool"]  # type: ignore[arg-type]
     if len(items) == 1 and masks and not is_array(value) and not isinstance(value, List):
         write_masked(reader, array, as_lazy(reader, masks[0], node), value, node, op)  # type: ignore[arg-type]
@@ -195,15 +195,15 @@ def write_picked(
 
 
 def require_apart(reader: Reader, array: Value, value: Abstract, node: ast.AST) -> None:
-    """Refuse to write parts of an array into it where NumPy reads them while it writes."""
+    """Refuse to assign parts of an array to itself if NumPy reads them while it writes."""
     if isinstance(value, Lazy) and value.view_of is None and value.array is None:
-        return  # it is computed anew
+        return  # it is a new array
     if is_array(value) and not all(reader.disjoint(a, array) for a, _ in as_lazy(reader, value, node).reads):
         refuse_shared(reader, node)
 
 
 def require_order(reader: Reader, target: Value, value: Abstract, node: ast.AST) -> None:
-    """The same for one axis that is copied to another: NumPy makes no copy, it only chooses where to begin."""
+    """The same for a copy along one axis. NumPy makes no temporary copy, and only chooses the direction."""
     if target.array.rank != 1 or not isinstance(value, Value | Lazy):
         return
     seen = value if isinstance(value, Value) else value.view_of
@@ -219,7 +219,7 @@ def refuse_shared(reader: Reader, node: ast.AST) -> NoReturn:
 
 
 def unharmed(reader: Reader, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
-    """An index array as it is before anything is written into the array."""
+    """The index array before the write, if the write may change it."""
     if isinstance(item, Slice | Index | NewAxis) or not picks(item):
         return item
     lazy = as_lazy(reader, item, node)
@@ -229,7 +229,7 @@ def unharmed(reader: Reader, item: Abstract | Item, array: Value, node: ast.AST)
 
 
 def write_masked(reader: Reader, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: Update | None) -> None:
-    """`array[mask] = number`: no positions are needed."""
+    """`array[mask] = number`: no index array is needed."""
     number = as_number(reader, value, node)
     require_update(reader, array, op, value, node)
     mine = as_lazy(reader, array, node)
@@ -256,7 +256,7 @@ def write_masked(reader: Reader, array: Value, mask: Lazy, value: Abstract, node
 def choose_elements(
     reader: Reader, condition: Abstract, a: Abstract, b: Abstract, dtype: str, node: ast.AST
 ) -> Abstract:
-    """`np.where`: of each pair only the element that is chosen is computed."""
+    """`np.where`: only the selected element of each pair is computed."""
     lazies = [as_lazy(reader, x, node) for x in (condition, a, b)]
     sizes, places, straight = broadcast_sizes(reader, lazies, node)
     lazies[0] = computed_once(reader, lazies[0], sizes, node)

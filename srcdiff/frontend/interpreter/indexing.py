@@ -128,7 +128,7 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
 
 
 def key_position(reader: Reader, owner: Record, key: Abstract, node: ast.AST) -> int | None:
-    """Where in a dictionary a key is, if it is there."""
+    """The position of a key in a dictionary, if it exists."""
     if not isinstance(key, Static):
         message = "the key of a dictionary must be known at compile time"
         reader.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
@@ -136,7 +136,7 @@ def key_position(reader: Reader, owner: Record, key: Abstract, node: ast.AST) ->
 
 
 def counts_from_start(place: Abstract) -> bool:
-    """Whether it is an index that the library counts from the start: it has no others but constants."""
+    """Whether it is an index of the library, which counts from the start. Only constants may be negative."""
     if isinstance(place, Static):
         return isinstance(place.value, int) and place.value >= 0
     return isinstance(place, Value) and place.type == INT
@@ -160,7 +160,7 @@ def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> A
 
 
 def stored_copy(reader: Reader, base: Tuple, node: ast.AST) -> Stored:
-    """A tuple of like numbers as an array, to be indexed at run time."""
+    """A tuple of values of one type, as an array that can be indexed at run time."""
     kinds = {loosened(describe(i)) for i in base.items}
     if len(kinds) != 1:
         message = "the index of a tuple with elements of different types must be known at compile time"
@@ -179,7 +179,7 @@ def read_position(reader: Reader, base: List, position: Abstract, node: ast.AST)
 
 
 def array_items(reader: Reader, array: Value, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:
-    """The parts of a subscript: for each axis it speaks of a position, a range, or an array of positions."""
+    """The parts of a subscript: an index, a range, or an index array for each axis."""
     parts = where.elts if isinstance(where, ast.Tuple) else [where]
     found: list[Abstract | ast.Slice] = []
     for part in parts:
@@ -226,12 +226,12 @@ def items_of(
 
 
 def axis_reached(items: Sequence[Abstract | Item]) -> int:
-    """The axis that the next part of a subscript speaks of."""
+    """The axis of the next part of a subscript."""
     return sum(0 if isinstance(i, NewAxis) else 1 if isinstance(i, Slice | Index) else axes_of(i) for i in items)
 
 
 def axes_of(item: Abstract | ast.Slice) -> int:
-    """How many axes a part of a subscript speaks of."""
+    """The number of axes that a part of a subscript consumes."""
     if isinstance(item, Static) and (item.value is None or item.value is ...):
         return 0
     is_mask = isinstance(item, Lazy) and item.dtype == "bool"
@@ -256,7 +256,7 @@ def dimension(reader: Reader, array: Value, axis: int) -> Value:
 
 
 def view_of_element(reader: Reader, array: Value, place: Places) -> Value:
-    """An array without axes that is an element of another."""
+    """A view without axes of an element of an array."""
     return reader.view(array, tuple(map(Index, place))) if place else array
 
 
@@ -271,7 +271,7 @@ def index_trick(reader: Reader, trick: Any, where: ast.expr, node: ast.AST) -> A
 
 
 def range_in(reader: Reader, part: ast.Slice, node: ast.AST) -> Abstract:
-    """`start:stop:step`, or with an imaginary number for the step so many numbers, the stop included."""
+    """`start:stop:step`. An imaginary step is a number of points, including the end."""
     start = Static(0) if part.lower is None else evaluate(reader, part.lower)
     if part.upper is None:
         reader.refuse("SD203", node, "a slice needs an end here: `start:stop`")

@@ -1,4 +1,4 @@
-"""Calls of functions with source: they are inlined."""
+"""Calls of functions with source code are inlined."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from srcdiff.ir.types import Array
 from srcdiff.signature.trees import NODES
 
 _MOST_NESTED = 60
-"""How deeply calls may be nested."""
+"""The maximum depth of calls."""
 
 
 _MOST_INLINED = 12
-"""How often a function may call itself with lists of known length, which get shorter or longer each time."""
+"""The maximum number of recursive calls whose lists of known length get shorter or longer each time."""
 
 
 def call_closure(
@@ -56,13 +56,13 @@ def call_closure(
 
 
 def enter_call(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
-    """Read the function's body in its own frame; what it returns is the value of the call."""
+    """Read the function's body in its own frame. Its return value is the value of the call."""
     if yields(frame.node):
         return made_generator(reader, function, frame, bound)
-    if reader.context.implemented:  # where some functions are others than elsewhere
+    if reader.context.implemented:  # some functions have other meanings there
         function = (function, reader.context.implemented)
     with one_deeper(reader, frame, bound, node):
-        # a list of unknown length is like any other with such elements; one of known length gets shorter each time
+        # lists of unknown length have one type for all lengths; lists of known length get shorter each time
         contents = {n: contents_of_list(reader, x) if isinstance(x, List) else x for n, x in bound.items()}
         given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
         identity = (function, tuple(loosened(describe(x)) for x in given))
@@ -92,7 +92,7 @@ def enter_call(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abs
 
 @contextlib.contextmanager
 def one_deeper(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Iterator[None]:
-    """Read a call inside of others: refuse one that has no end."""
+    """Read a nested call. Refuse calls that are nested without end."""
     depth = len(reader.chain)
     if not frame.library:
         reader.chain.append(call_record(reader, frame, bound, node))
@@ -101,14 +101,14 @@ def one_deeper(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: a
     except RecursionError:
         reader.deepest = reader.deepest or reader.span
         if depth:
-            raise  # there is no stack left to say it
+            raise  # no stack is left for an error message
         raise too_deep(reader.deepest) from None
     finally:
         del reader.chain[depth:]
 
 
 def call_record(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Called:
-    """The call as one of those that are being read."""
+    """The record of the call, for the list of calls being read."""
     before = next((c for c in reversed(reader.chain) if c.node is frame.node), None)
     sizes = {n: size(x, reader.cells) for n, x in bound.items()}
     if before is not None:
@@ -124,7 +124,7 @@ def call_record(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: 
 def refuse_growing(
     reader: Reader, function: str, grown: Growing | None, bound: dict[str, Abstract], node: ast.AST
 ) -> None:
-    """Refuse a call that brings a new type, as all before it have."""
+    """Refuse a call with new argument types, after too many such calls."""
     if grown is None:
         return
     message = f"`{function}` calls itself with a new type of `{grown.name}` each time, so compilation would never end"
@@ -159,20 +159,20 @@ def read_inline(
             reader.forget_frame(frame)
     if frame.library and not outer.library:
         laid_out_somehow(reader, result, bound)
-    if isinstance(result, Group) and (frame is outer or not outer.library):  # nobody takes these as they are
+    if isinstance(result, Group) and (frame is outer or not outer.library):  # compute lazy arrays
         result = result.remade(map(functools.partial(forced, reader), result.items))
     return checked(reader, result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
 
 def laid_out_somehow(reader: Reader, result: Abstract, bound: dict[str, Abstract]) -> None:
-    """NumPy's own functions lay out what they give as what they were given, mostly."""
+    """Results of NumPy's own functions mostly have the memory layout of their arguments."""
     sources = [v for x in bound.values() for v in arrays_of(reader, x)]
     for array in arrays_of(reader, result):
         reader.laid_out_like(array, sources)
 
 
 def arrays_of(reader: Reader, x: Abstract) -> list[Value]:
-    """The arrays that something is, holds, or is computed from."""
+    """The arrays that a value is, contains, or is computed from."""
     found = [
         array for y in NODES.leaves(x) for array in arrays_in(contents_of_list(reader, y) if isinstance(y, List) else y)
     ]
@@ -188,7 +188,7 @@ def bind_arguments(
     name: str,
     node: ast.AST,
 ) -> dict[str, Abstract]:
-    """Arguments to parameters, as Python does it."""
+    """Bind arguments to parameters, as in Python."""
     arguments = function.args
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     bound: dict[str, Abstract] = dict(zip(positional, args, strict=False))

@@ -1,8 +1,8 @@
 """Instances of classes, and their attributes.
 
-An instance is a value, made of its attributes, as long as nobody writes to an attribute of its class's instances. Where
-somebody does, the program is read again, and the instances of that class are objects with identity: their attributes
-are variables of a scope of their own, so that branches and loops join them like all others.
+An instance is an immutable value, made of its attributes, if no attribute of an instance of its class is written.
+Otherwise the program is read again, and the instances of that class are objects with identity: their attributes are
+variables of a scope of their own, so that branches and loops join them like other variables.
 
     p = Point(1.0, x)       ->      Record((1.0, x), Point)
     p.x += 1.0              ->      p is Object(Point), and `p.x` is the variable `x` of its scope
@@ -51,7 +51,7 @@ from srcdiff.signature.trees import NODES
 
 
 def new_object(reader: Reader, kind: type, attributes: dict[str, Abstract], node: ast.AST) -> Object:
-    """An object with these attributes in its scope."""
+    """A new object whose scope has these attributes."""
     reader.defaults.setdefault(kind, values_in_class(reader, kind, node))
     found = Object(kind, reader.defaults[kind])
     reader.objects[found.number] = found
@@ -60,18 +60,18 @@ def new_object(reader: Reader, kind: type, attributes: dict[str, Abstract], node
 
 
 def attributes_now(reader: Reader, x: Object) -> dict[str, Abstract]:
-    """The attributes that an object has itself, in the order in which they came to be."""
+    """The attributes of an object itself, in the order of their creation."""
     return {k[1]: value for k, value in reader.cells.items() if isinstance(k, tuple) and k[0] == x.number}
 
 
 def object_as_record(reader: Reader, x: Object) -> Record:
-    """What an object is now, as a value."""
+    """The current contents of an object, as a value."""
     found = attributes_now(reader, x)
     return Record(tuple(found.values()), Layout(x.kind, tuple(found)))
 
 
 def in_class(kind: type, name: str) -> Any:
-    """What a class has under a name; `MISSING` if it has nothing."""
+    """An attribute of a class; `MISSING` if it has none."""
     try:
         return class_entry(kind, name)
     except AttributeError:
@@ -82,7 +82,7 @@ def in_class(kind: type, name: str) -> Any:
 
 
 def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast.AST) -> Abstract:
-    """An attribute of an instance, as Python finds it: properties, then its own, then those of its class."""
+    """An attribute of an instance, looked up as in Python: properties, then its own, then those of its class."""
     kind = class_of(owner)
     require_usual_access(reader, kind, ("__getattribute__",), node)
     of: Abstract = owner.of if isinstance(owner, Super) else owner
@@ -113,7 +113,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         if isinstance(of, Object):
             reader.cells[of.number, name] = value
         elif not _stays(of) or not _stays(value):
-            raise IsWritten(kind)  # it could be another one when it is read again
+            raise IsWritten(kind)  # it may have another value when it is read again
         return value
     if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
         return Partial(Static(entry), (of,), {})
@@ -124,7 +124,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
 
 
 def _stays(x: Abstract) -> bool:
-    """Whether something consists of numbers and constants, so that it cannot be changed in place."""
+    """Whether a value consists of numbers and constants, so that it is immutable."""
     return all(
         isinstance(leaf, Static) or (isinstance(leaf, Value) and isinstance(leaf.type, Scalar))
         for leaf in NODES.leaves(x)
@@ -132,7 +132,7 @@ def _stays(x: Abstract) -> bool:
 
 
 def require_usual_access(reader: Reader, kind: type, names: tuple[str, ...], node: ast.AST) -> None:
-    """Refuse a class that says itself how its attributes are accessed; what `dataclasses` writes is known."""
+    """Refuse a class that overrides attribute access. The methods written by `dataclasses` are allowed."""
     for method in (in_class(kind, name) for name in names):
         if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
             message = f"`{kind.__name__}` defines how its attributes are accessed, which is not supported"
@@ -140,7 +140,7 @@ def require_usual_access(reader: Reader, kind: type, names: tuple[str, ...], nod
 
 
 def own_attribute(reader: Reader, owner: Instance, name: str) -> Abstract:
-    """What an instance has itself under a name."""
+    """An attribute of the instance itself."""
     if isinstance(owner, Object):
         require_in_reach(reader, owner)
         return reader.cells.get((owner.number, name), MISSING)
@@ -148,7 +148,7 @@ def own_attribute(reader: Reader, owner: Instance, name: str) -> Abstract:
 
 
 def _there(reader: Reader, owner: Instance, name: str, found: Abstract, node: ast.AST) -> Abstract:
-    """An attribute that may be unusable, or not be there on some paths."""
+    """An attribute that may be unusable, or missing on some paths."""
     if isinstance(found, Maybe):
         in_its_class = in_class(class_of(owner), name)
         if in_its_class is not MISSING and not isinstance(in_its_class, types.MemberDescriptorType):
@@ -176,7 +176,7 @@ def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast
 
 
 def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract, node: ast.AST) -> None:
-    """Assign an attribute; a property is set by its own function."""
+    """Assign an attribute. A property is set by its setter."""
     kind = class_of(owner)
     require_usual_access(reader, kind, ("__setattr__",), node)
     is_new = isinstance(owner, Object) and owner in reader.constructing
@@ -205,7 +205,7 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
 
 
 def as_field(reader: Reader, kind: type, name: str, value: Abstract, node: ast.AST) -> Abstract:
-    """A value that is assigned to a field; a class that Numba compiles has types of its fields."""
+    """The value assigned to a field, converted to the field's type for a Numba class."""
     fields = field_types(kind)
     captured = reader.frame.captured
     if not fields or captured is None:
@@ -220,7 +220,7 @@ def as_field(reader: Reader, kind: type, name: str, value: Abstract, node: ast.A
 
 
 def written_around(reader: Reader, before: Cells) -> Iterator[Key]:
-    """The variables of an earlier state, and attributes of objects that were there, that hold something else now."""
+    """Variables of an earlier state, and attributes of existing objects, that have another value now."""
     for key, x in reader.cells.items():
         if not isinstance(key, tuple) or key[1][:1] == "%":
             continue

@@ -1,4 +1,4 @@
-"""What a loop goes through: how many elements there are, and the one at a position."""
+"""Iteration: the number of elements of an iterable, and the element at each position."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _OVER_A_COPY = "iterate over a copy: `list(...)`"
 
 
 def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:
-    """Whether a value equals another one that branches and loops only carry."""
+    """Whether a value is another one, passed unchanged through branches and loops."""
     if value is before:
         return True
     for operation in reversed(operations):
@@ -88,7 +88,7 @@ NONE = Static(None)
 
 
 def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
-    """How to go through it: element by element at run time, or one by one if the elements are known."""
+    """The iteration over a value: at run time, or unrolled if the elements are known one by one."""
     x = needed(reader, x, node)
     if is_instance(x):
         if in_class(class_of(x), "__iter__") is MISSING:
@@ -166,7 +166,7 @@ def range_iteration(reader: Reader, x: Range) -> Iteration:
 
 
 def stored_iteration(reader: Reader, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
-    """Elements that are all known, to be gone through beside something whose length is not."""
+    """An iterable with known elements, zipped with one of unknown length."""
     if not items or not of_numbers(reader, Items(items)):
         reader.refuse("SD205", node, "`zip` of a tuple with a sequence of unknown length is not supported")
     return as_iteration(reader, new_list(reader, items))
@@ -203,7 +203,7 @@ def length_of(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> Abstract:
 
 
 def require_same_lengths(reader: Reader, lengths: list[Abstract], node: ast.AST) -> None:
-    """Raise `ValueError` as `zip(..., strict=True)` does; here before the first iteration, there after the last."""
+    """Raise `ValueError` as `zip(..., strict=True)` does: here before the first iteration, in Python after the last."""
     values = [as_value(reader, n) for n in lengths]
     if len({reader.size_key(n) for n in values}) < 2:
         return
@@ -223,7 +223,7 @@ def require_same_lengths(reader: Reader, lengths: list[Abstract], node: ast.AST)
 
 
 def for_each(reader: Reader, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
-    """A loop over all elements, from the first or from another."""
+    """A loop over all elements from a start position."""
 
     def iteration(index: Value | None) -> None:
         assert index is not None
@@ -242,7 +242,7 @@ def fold_elements(
     begin: Callable[[Abstract], Abstract] = lambda x: x,
     when_empty: tuple[type[Exception], str] = (ValueError, "the sequence is empty"),
 ) -> Abstract:
-    """`step(...step(step(start, x0), x1)..., xn)` over the elements; without a start, it is `begin(x0)`."""
+    """`step(...step(step(start, x0), x1)..., xn)` over the elements. Without a start, it begins with `begin(x0)`."""
     keys = ((reader.frame.number, f"%fold{number or ''}") for number in itertools.count())
     key = next(k for k in keys if k not in reader.cells)
 
@@ -256,7 +256,7 @@ def fold_elements(
         result = left_by_branches(reader, key)
         if not isinstance(result, Poison):
             return checked(reader, result, "the result", node)
-        reader.go_back(mark)  # it begins with a number that arrays are added to
+        reader.go_back(mark)  # it begins with a number to which arrays are added
     found = iteration_over(reader, of, node)
     if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 8:
         found = tuple(found.element(Static(k)) for k in range(found.length.value))
@@ -282,7 +282,7 @@ def fold_elements(
 
 
 def starts_arrays(reader: Reader, start: Abstract, found: Iteration) -> bool:
-    """Whether something begins with a number that arrays are added to."""
+    """Whether the fold starts with a number to which arrays are added."""
     mark = reader.mark()
     first = found.element(Static(0))
     reader.go_back(mark)
@@ -295,7 +295,7 @@ def defines_iterator(x: Abstract) -> TypeGuard[Record | Object]:
 
 
 def iterator_of(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """What goes through it: of instances, what `__iter__` gives, which may be a generator."""
+    """The iterator of a value. For an instance it is the result of `__iter__`, which may be a generator."""
     if isinstance(x, Enumerate | Through):
         return replace(x, of=iterator_of(reader, x.of, node))
     if isinstance(x, Zip):
@@ -307,7 +307,7 @@ def iterator_of(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
 
 
 def asked_before_a_generator(x: Abstract) -> Iterator[Abstract]:
-    """The sequences of a `zip` whose elements Python reads before the generator beside them goes on."""
+    """The sequences of a `zip` whose elements Python reads before it resumes a generator beside them."""
     if isinstance(x, Enumerate | Through):
         yield from asked_before_a_generator(x.of)
     elif isinstance(x, Zip) and any(map(steps, x.of)):
@@ -317,7 +317,7 @@ def asked_before_a_generator(x: Abstract) -> Iterator[Abstract]:
 
 
 def sequences_in(x: Abstract) -> Iterator[Abstract]:
-    """What the elements are read from; rows of arrays are views, which are not read."""
+    """The sequences that the elements are read from. Rows of arrays are views, and are not read."""
     if isinstance(x, Enumerate | Reversed):
         yield from sequences_in(x.of)
     elif isinstance(x, Zip):
@@ -331,7 +331,7 @@ def sequences_in(x: Abstract) -> Iterator[Abstract]:
 def peeled(
     reader: Reader, x: Abstract, body: Callable[[Abstract], None]
 ) -> tuple[Abstract, Callable[[Abstract], None]]:
-    """What `map` and `filter` go through, and what then happens to its elements."""
+    """The sources of `map` and `filter`, and the function to apply to each element."""
     while True:
         if isinstance(x, Through):
             body, x = after_filter(reader, x, body), x.of
@@ -344,7 +344,7 @@ def peeled(
 
 
 def steps(x: Abstract) -> bool:
-    """Whether it can only be gone through element by element."""
+    """Whether it can only be consumed element by element."""
     inner = (x.of,) if isinstance(x, Through | Enumerate | Reversed) else x.of if isinstance(x, Zip) else ()
     return type(x) in GOES_THROUGH or any(map(steps, inner))
 
@@ -358,7 +358,7 @@ def new_counter(reader: Reader, start: Abstract) -> Key:
 
 
 def forget_counters(reader: Reader, before: Cells) -> None:
-    """Nobody counts the elements any more."""
+    """Remove the counters."""
     for key in [
         k for k in reader.state.cells if isinstance(k, tuple) and k[1].startswith("%count") and k not in before
     ]:
@@ -366,7 +366,7 @@ def forget_counters(reader: Reader, before: Cells) -> None:
 
 
 def after_counting(reader: Reader, x: Enumerate, body: Callable[[Abstract], None]) -> Callable[[Abstract], None]:
-    """What happens to the elements of something, with a number beside each."""
+    """The use of the elements, with a counter for each."""
     key = new_counter(reader, x.start)
 
     def counted(item: Abstract) -> None:
@@ -380,7 +380,7 @@ def after_counting(reader: Reader, x: Enumerate, body: Callable[[Abstract], None
 def beside_others(
     reader: Reader, x: Zip, body: Callable[[Abstract], None]
 ) -> tuple[Abstract, Callable[[Abstract], None]]:
-    """`zip` of a generator and sequences: the generator leads, and it is left where a sequence ends."""
+    """`zip` of a generator and sequences: the generator leads, and it is left when a sequence ends."""
     message = "`zip` of several generators is not supported"
     if sum(map(steps, x.of)) > 1 or x.strict:
         message = "`zip` of a generator with `strict=True` is not supported" if x.strict else message
@@ -405,7 +405,7 @@ def beside_others(
         body(Tuple(tuple(item if part is None else part.element(count) for part in parts)))
 
     def zipped(item: Abstract) -> None:
-        """Python asks those before the generator first, so that they are asked before the generator goes on."""
+        """Python reads the arguments before the generator first, so they are checked before the generator resumes."""
         over = ended(parts)
         if over is None:
             row(item)
@@ -432,7 +432,7 @@ def beside_others(
 
 
 def is_left(reader: Reader) -> bool:
-    """Whether the statements before are certainly left."""
+    """Whether the preceding statements certainly left."""
     return isinstance(reader.exit, Static) and reader.exit.value > GOES_ON
 
 
@@ -441,7 +441,7 @@ def after_filter(reader: Reader, x: Through, body: Callable[[Abstract], None]) -
 
 
 def let_through(reader: Reader, x: Through, item: Abstract, body: Callable[[Abstract], None]) -> None:
-    """What comes of an element: the function's value of it, or the element itself if it stays."""
+    """The result for an element: the function's value, or the element itself if `filter` selects it."""
     if x.how != "filter":
         args = unpacked(reader, item, x.node) if x.how == "starmap" else (item,)
         body(forced(reader, call_value(reader, x.function, list(args), x.node)))
@@ -457,7 +457,7 @@ def let_through(reader: Reader, x: Through, item: Abstract, body: Callable[[Abst
 def go_through(
     reader: Reader, node: ast.AST, x: Abstract, body: Callable[[Abstract], None], written_out: int = 0
 ) -> None:
-    """All elements, one after the other; what is known to be as short as that is written out."""
+    """Consume all elements in order. Short iterables of known length are unrolled."""
     x = iterator_of(reader, x, node)
     cells, earlier = reader.state.cells, list(asked_before_a_generator(x))
     x, body = peeled(reader, x, body)
@@ -487,7 +487,7 @@ def go_through(
 def nothing_changed(
     reader: Reader, name: str, reads: Iterable[Abstract], before: Cells, operations: list[Operation]
 ) -> None:
-    """An iterator that reads as it goes must find what was there at the start."""
+    """Check that a lazy iterator reads the same values as at its creation."""
     reads = list(reads)
     lists = [y for y in reads if isinstance(y, List)]
     changed = any(reader.cells.get(y) is not before.get(y) for y in lists)
@@ -500,21 +500,21 @@ def nothing_changed(
 
 
 def is_apart(reader: Reader, written: Value, array: Value) -> bool:
-    """Whether no element is both; nothing but one list is in what a list is stored in."""
+    """Whether two values have no element in common. The storage of a list belongs to this list alone."""
     if written in reader.storage or array in reader.storage:
         return written is not array
     return reader.disjoint(written, array)
 
 
 def of_its_own(reader: Reader, x: Abstract) -> Abstract:
-    """What an iterator gives that reads nothing as it goes."""
+    """The elements of an iterator that reads nothing lazily."""
     return x.items if isinstance(x, Drawn) and not x.reads else forced(reader, x)
 
 
 def watching_lengths(
     reader: Reader, of: Abstract, found: Iteration, body: Callable[[Abstract], None], node: ast.AST
 ) -> Callable[[Abstract], None]:
-    """What an iteration does, with a look at whether the lists that are gone through have got longer or shorter."""
+    """The code of an iteration, with a check that the lists do not change their lengths."""
     lengths = {h: as_value(reader, found.length) for h in handles(of)}
 
     def watched(item: Abstract) -> None:
@@ -529,7 +529,7 @@ def watching_lengths(
 def watching_items(
     reader: Reader, of: Abstract, items: tuple[Abstract, ...], body: Callable[[Abstract], None], node: ast.AST
 ) -> Callable[[Abstract], None]:
-    """The same for a loop that is written out: what it has not come to yet must stay."""
+    """The same for an unrolled loop: the remaining elements must not change."""
     before = {h: reader.cells[h] for h in handles(of)}
     iterations = itertools.count(1)
 
@@ -544,18 +544,18 @@ def watching_items(
 
 
 def stays_same(reader: Reader, before: Abstract, now: Abstract, ahead: int) -> bool:
-    """Whether a list has the same elements from a place on, and as many."""
+    """Whether a list has the same elements from a position on, and the same length."""
     if now is before or not isinstance(before, Items):
         return now is before
     if isinstance(now, Items):
         pairs = zip(before.items[ahead:], now.items[ahead:], strict=False)
         return len(before.items) == len(now.items) and all(a is b for a, b in pairs)
     is_as_long = isinstance(now, Stored) and reader.constants.get(now.length) == len(before.items)
-    return is_as_long and all(isinstance(i, List) for i in before.items)  # these have become rows
+    return is_as_long and all(isinstance(i, List) for i in before.items)  # the lists have become rows
 
 
 def same_length(reader: Reader, handle: List, before: Abstract, length: Value, node: ast.AST) -> None:
-    """A list must not change its length while it is iterated; of a list in a list that is seen at run time."""
+    """Refuse a list that changes its length during the iteration. For a list in a list, this is checked at run time."""
     after = reader.cells.get(top_of(reader, handle), before)
     if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
         return
@@ -575,7 +575,7 @@ def known_length(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> int | N
 
 
 def drained(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """An iterator as the list of what it gives; anything else as it is."""
+    """The list of an iterator's elements. Other values are unchanged."""
     if isinstance(x, Drawn):
         return x.items
     if not isinstance(x, Through) and type(x) not in GOES_THROUGH:
@@ -599,7 +599,7 @@ def evaluate_elements(
 
 
 def unpacked(reader: Reader, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
-    """The elements of something whose length is known."""
+    """The elements of an iterable of known length."""
     x = drained(reader, x, node)
     if isinstance(x, List):
         held = contents_of_list(reader, x)

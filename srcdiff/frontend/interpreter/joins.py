@@ -1,4 +1,4 @@
-"""Joins: the state where two paths meet, from the two states at their ends."""
+"""Joins: the state where two paths meet, from the states at their ends."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ from srcdiff.signature.descriptions import Description
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a branch: the state at its end, and what it does."""
+    """A side of a branch: its operations, and the state at its end."""
 
     state: State
     operations: list[Operation]
 
 
 def absent(reader: Reader, key: Location) -> Abstract:
-    """What a variable holds that no cell has: an object has the values of its class, until it has its own."""
+    """The value of a variable without a cell. For an object's attribute, it is that of the class."""
     if not isinstance(key, tuple):
         return MISSING
     if key[1] == "%exit":
@@ -77,7 +77,7 @@ def absent(reader: Reader, key: Location) -> Abstract:
 
 
 def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> None:
-    """The state where two sides meet: what differs between them is a result of the branch."""
+    """The state where two sides meet. Values that differ become results of the branch."""
     before, cells_then, cells_else = reader.state, first.state.cells, second.state.cells
     changed = [k for k in {**cells_then, **cells_else} if cells_then.get(k) is not cells_else.get(k)]
     merged = {k: v for k, v in cells_then.items() if cells_else.get(k) is v}
@@ -92,7 +92,7 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
         a, b = (end.cells.get(key, absent(reader, key)) for end in ends)
         flags = name != "%return"
         if left_then != left_else and is_local(reader, key):
-            a, b = (MISSING, b) if left_then else (a, MISSING)  # once it has returned, nobody sees its names
+            a, b = (MISSING, b) if left_then else (a, MISSING)  # after a return, its names are not visible
             flags = False
         joined = joined_description(reader, key, a, ends[0].cells, b, ends[1].cells, flags=flags)
         if joined.kind == "poison":
@@ -133,22 +133,22 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
 
 
 def asks_whose(reader: Reader) -> bool:
-    """Whether a `try` may ask if numbers are Python's, so that this must be known behind branches and loops."""
+    """Whether a `try` may need to know which numbers are Python's, so that branches and loops must track this."""
     return bool(reader.context.handlers) or has_try(reader.frame.node)
 
 
 def note_mixed(reader: Reader, key: Location, values: list[Value]) -> None:
-    """What is an array without axes on some path is not changed in place: others may see it, or not."""
+    """Record values that are arrays without axes on some path only. They must not be changed in place."""
     if key in reader.mixed:
         reader.boxes |= dict.fromkeys(values, True)
-    if name_at(key)[:1] == "%":  # names of ours come up again
+    if name_at(key)[:1] == "%":  # internal names are reused
         reader.mixed.discard(key)
 
 
 def forget_elements(
     reader: Reader, names: MutableMapping[Location, Abstract], d: Description, x: Abstract, before: Cells
 ) -> None:
-    """Where lists of lists meet, those in them are elsewhere than before: other names for them are no longer."""
+    """Where lists of lists meet, the inner lists move, so other names for them become unusable."""
     owner = x.value if isinstance(x, Maybe) else x
     contents = before.get(owner) if isinstance(owner, List) else owner
     if d.kind != "stored" and not is_owned(d):
@@ -160,7 +160,7 @@ def forget_elements(
 
 
 def has_left(reader: Reader, names: Cells) -> bool:
-    """Whether a side of a branch has returned, or raises what a caller catches."""
+    """Whether a side of a branch has returned, or raises an exception that a caller catches."""
     code = names.get(reader.exit_key)
     if not isinstance(code, Static) or code.value < FIRST_CAUGHT:
         return code == Static(RETURNS)
@@ -168,7 +168,7 @@ def has_left(reader: Reader, names: Cells) -> bool:
 
 
 def is_local(reader: Reader, key: Location) -> bool:
-    """Whether a name is gone once the function has returned: no function inside it keeps it."""
+    """Whether a name is gone after the function has returned, because no inner function refers to it."""
     if not isinstance(key, tuple) or key[0] != reader.frame.number or key[1].startswith("%"):
         return False
     return not inner_scopes(reader.frame.node) and not has_finally(reader.frame.node)
@@ -184,7 +184,7 @@ def joined_description(
     earlier: Container[Location] = (),
     flags: bool | None = None,
 ) -> Description:
-    """What the name is where two paths meet; two lists or objects become one, if neither has another name."""
+    """The description of a name where two paths meet. Two lists or objects are merged if neither has another name."""
     if isinstance(a, Object) and isinstance(b, Object) and a is not b:
         return join(instance_description(key, a, names_a), instance_description(key, b, names_b))
     first, second = describe(a), describe(b)
@@ -207,7 +207,7 @@ def joined_description(
 
 
 def instance_description(key: Location, x: Abstract, cells: Cells) -> Description:
-    """An object by its attributes, if this name is the only one for it, and they are numbers, arrays and constants."""
+    """The attributes of an object, if this is its only name, and they are numbers, arrays and constants."""
     if not isinstance(x, Object) or issubclass(x.kind, dict):
         return POISON
     own = {k: value for k, value in cells.items() if isinstance(k, tuple) and k[0] == x.number}
@@ -222,11 +222,11 @@ def instance_description(key: Location, x: Abstract, cells: Cells) -> Descriptio
 def owned_description(
     reader: Reader, key: Location, x: Abstract, names: Cells, earlier: Container[Location] = ()
 ) -> Description:
-    """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
+    """The contents of a list, if this is its only name. Names from `earlier` take precedence over new ones."""
     handle = x.value if isinstance(x, Maybe) else x
     same = perhaps(reader, handle) if isinstance(handle, List) else set()
     others = [k for k, v in names.items() if k != key and same & handles(v)]
-    if isinstance(key, tuple) and key[1] == "%return":  # once it has returned, nobody sees its names
+    if isinstance(key, tuple) and key[1] == "%return":  # after a return, its names are not visible
         others = [k for k in others if not isinstance(k, tuple) or k[0] != key[0]]
     if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
         return POISON
@@ -237,7 +237,7 @@ def owned_description(
 
 
 def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Problem | None:
-    """Why the name cannot be used where two paths meet; what was wrong with it before comes first."""
+    """The reason why a name cannot be used after a join. An earlier reason takes precedence."""
     for x in (a, b):
         if isinstance(x, Poison):
             return x.problem
@@ -278,7 +278,7 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
 
 @dataclass(frozen=True, slots=True)
 class ExitsMet:
-    """Where two ways to leave statements met, by a condition, and the flags of names that met there."""
+    """A join of two exits: its condition, and the flags of the names that were joined."""
 
     condition: Value
     sides: tuple[Abstract, Abstract]
@@ -289,7 +289,7 @@ _ORDINARY = frozenset((GOES_ON, CONTINUES, BREAKS, RETURNS, ENDS))
 
 
 def possible(reader: Reader, code: Abstract | None) -> frozenset[int]:
-    """The numbers that may say how statements were left."""
+    """The possible exit codes."""
     if isinstance(code, Static):
         return frozenset((code.value,))
     return reader.codes.get(code, _ORDINARY) if isinstance(code, Value) else frozenset((GOES_ON,))
@@ -306,7 +306,7 @@ def note_exits(
     ways: tuple[Abstract | None, Abstract | None],
     flags: Mapping[Value, tuple[Abstract, Abstract]],
 ) -> None:
-    """Remember how the statements before a join may have been left, if one way is an exception that is caught."""
+    """Record the possible exits before a join, if one of them is a caught exception."""
     a, b = ways
     codes = possible(reader, a) | possible(reader, b)
     if isinstance(out, Value) and caught(codes):
@@ -315,7 +315,7 @@ def note_exits(
 
 
 def flag_of(joined: Maybe | Optional, x: Abstract) -> Abstract:
-    """Whether something is there, on one of the paths that met."""
+    """Whether a value exists, on one of the joined paths."""
     if isinstance(joined, Maybe):
         return x.flag if isinstance(x, Maybe) else Static(not isinstance(x, Missing))
     if isinstance(x, Maybe):

@@ -28,7 +28,7 @@ from srcdiff.ir.types import COMPLEX, COMPLEX64, FLOAT, FLOAT32, INT, Array, is_
 from srcdiff.signature.own_arrays import speaks_array
 
 _SINGLE = {FLOAT: FLOAT32, COMPLEX: COMPLEX64}
-"""Numbers in an operation whose result has single precision."""
+"""The dtypes of operations with a single-precision result."""
 
 
 def as_lazy(reader: Reader, x: Abstract, node: ast.AST) -> Lazy:
@@ -49,9 +49,10 @@ def as_lazy(reader: Reader, x: Abstract, node: ast.AST) -> Lazy:
 
 
 def through_view(reader: Reader, array: Value) -> tuple[Value, Callable[[Places], Places]]:
-    """The array that a view is part of, if its elements are there at a fixed distance, and how to find them.
+    """The array below a view whose elements are at a fixed distance, and the index of an element in it.
 
-    Only places that are counted from the start are found: one from the end of a view is elsewhere in the array.
+    Only indices that are counted from the start are mapped: an index from the end of a view is another one in the
+    array.
     """
     found = reader.parts.get(array)
     if found is None or not fixed_distance(reader, found[1]):
@@ -76,7 +77,7 @@ def through_view(reader: Reader, array: Value) -> tuple[Value, Callable[[Places]
 
 
 def fixed_distance(reader: Reader, items: tuple[Item, ...]) -> bool:
-    """Whether a view only leaves elements out at the front and at the end, none in between."""
+    """Whether a view omits elements only at its ends."""
     for item in items:
         if isinstance(item, Slice):
             start, step = reader.known(item.start), reader.known(item.step)
@@ -102,7 +103,7 @@ def elementwise(
     sizes, places, straight = broadcast_sizes(reader, lazies, node)
     lazies = [computed_once(reader, lazy, sizes, node) for lazy in lazies]
     single = dtype in ("float32", "complex64")
-    if dtype == "bool" and len(lazies) == 2 and "float32" in (lazies[0].dtype, lazies[1].dtype):  # compared in one
+    if dtype == "bool" and len(lazies) == 2 and "float32" in (lazies[0].dtype, lazies[1].dtype):  # in float32
         single = promoted_dtype(reader, np.add, operands, node) == "float32"
 
     def at(where: Places) -> Value:
@@ -117,7 +118,7 @@ def elementwise(
 
 
 def computed_once(reader: Reader, lazy: Lazy, sizes: Sequence[Size], node: ast.AST) -> Lazy:
-    """An operand that is stretched is computed first, so that no element is computed twice."""
+    """A broadcast operand is computed first, so that no element is computed twice."""
     if lazy.plain or not lazy.sizes:
         return lazy
     stretched = len(lazy.sizes) < len(sizes) or any(
@@ -132,7 +133,7 @@ def axis_size(reader: Reader, array: Value, axis: int) -> Size:
 
 
 def lengths_of(reader: Reader, array: Value | Lazy) -> tuple[Abstract, ...]:
-    """The length of each axis; what is known when the function is compiled is a constant."""
+    """The length of each axis. Lengths known at compile time are constants."""
     if isinstance(array, Lazy):
         values = [s.value() for s in array.sizes]
     else:
@@ -149,14 +150,14 @@ def holds_floats(reader: Reader, x: Abstract) -> bool:
 
 
 def is_data(reader: Reader, lazy: Lazy) -> bool:
-    """Whether its elements are numbers that were given, not computed: no derivative of theirs can be infinite."""
+    """Whether its elements are data, not computed values, so that none has an infinite derivative."""
     if not lazy.sizes:
         return lazy.at(()) in reader.constants
     return lazy.plain and all(reader.base(array) in reader.given for array, _ in lazy.reads)
 
 
 def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
-    """Something that NumPy promotes as it promotes `x`."""
+    """A value that has the same type promotion in NumPy as `x`."""
     if isinstance(x, Static) and speaks_array(x.value):
         message = f"{named(x.value)} is used where a number or an array is needed"
         reader.refuse("SD203", node, message, help_=instead_of(type(x.value)))
@@ -169,12 +170,12 @@ def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     if isinstance(x, Value) and isinstance(x.type, Array):
         return np.ones((0,) * x.type.rank, x.type.dtype)
     value = as_number(reader, x, node)
-    # Integers at run time are mostly Python's, which take the type of what they meet.
+    # Integers at run time are mostly Python's, which adopt the type of the other operand.
     return 1 if value.type == INT else np.dtype(value.scalar.dtype).type(1)
 
 
 def promoted_dtype(reader: Reader, function: Callable[..., Any], operands: Sequence[Abstract], node: ast.AST) -> str:
-    """The type of the elements that NumPy's function gives."""
+    """The dtype of a NumPy function's result."""
     try:
         with np.errstate(all="ignore"):
             examples = [example_of(reader, x, node) for x in operands]
@@ -185,9 +186,9 @@ def promoted_dtype(reader: Reader, function: Callable[..., Any], operands: Seque
 
 
 def require_in_range(reader: Reader, x: Abstract, dtype: str) -> None:
-    """Raise where a Python integer does not fit into the type of the elements.
+    """Raise if a Python integer does not fit into the dtype of the elements.
 
-    NumPy raises, too, but for `np.where` before version 2.5.
+    NumPy raises too, except in `np.where` before version 2.5.
     """
     kind = np.dtype(dtype)
     if kind.kind not in "iu" or kind == np.int64 or not isinstance(x, Static | Value):

@@ -1,4 +1,4 @@
-"""Calls of BLAS and LAPACK, of NumPy's functions without a rule, and of functions that rearrange tuples."""
+"""Calls of BLAS and LAPACK, calls of NumPy's functions without a rule, and functions that rearrange tuples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from srcdiff.library import linear_algebra
 from srcdiff.library.blas_lapack import LibraryCall, log_determinant, opaque
 
 _OPAQUE = frozenset((*("histogram", "i0", "intersect1d", "kaiser", "setdiff1d", "setxor1d", "union1d"),))
-"""Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
+"""Functions that return new numbers or arrays. Dtype and rank of a result depend only on those of the arguments."""
 
 
 def _rank(value: Value) -> int:
@@ -33,9 +33,9 @@ def _rank(value: Value) -> int:
 
 
 def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: ast.AST) -> Abstract:
-    """A call of BLAS or LAPACK; the letters of its shapes say which sizes must agree."""
+    """A call of BLAS or LAPACK. Equal letters in its shapes are sizes that must agree."""
     taken, given = call.shapes.split("->")
-    letters_of = taken.split(",")[: len(args)]  # there may be none
+    letters_of = taken.split(",")[: len(args)]  # optional arguments may be missing
     arrays = [
         the_array(reader, a, node) if letters else as_number(reader, a, node)
         for a, letters in zip(args, letters_of, strict=True)
@@ -74,7 +74,7 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
 
 
 def foresee_failure(reader: Reader, call: LibraryCall, arrays: list[Value], node: ast.AST) -> None:
-    """Raise where a matrix has no inverse, or no Cholesky factor, if that is caught."""
+    """Raise if a matrix is singular, or not positive definite, inside a `try` that catches this."""
     if call.name == "cholesky":
         fits = forced(reader, call_value(reader, Own(linear_algebra.is_positive_definite), [arrays[0]], node))
         fails, text = reader.apply("logical_not", as_number(reader, fits, node)), "Matrix is not positive definite"
@@ -90,7 +90,7 @@ def foresee_failure(reader: Reader, call: LibraryCall, arrays: list[Value], node
 def call_unknown(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract | None:
-    """A function of NumPy that has no rule, of those that give new arrays: a call without a derivative."""
+    """A call of a NumPy function without a rule that returns new arrays. It has no derivative."""
     name = getattr(target, "__name__", "")
     if name not in _OPAQUE or getattr(np, name, None) is not target:
         return None
@@ -118,7 +118,7 @@ def call_unknown(
 
 
 def opaque_argument(reader: Reader, x: Abstract, values: list[Value], node: ast.AST) -> tuple[Any, str]:
-    """Something of the kind of an argument, and how it is written; what is computed joins the values."""
+    """A value of the kind of an argument, and its spelling. Computed values become operands."""
     match as_array(reader, x, node) if isinstance(x, List) else forced(reader, x):
         case Static(value=enum.Enum()):
             raise NotImplementedError
@@ -137,7 +137,7 @@ def opaque_argument(reader: Reader, x: Abstract, values: list[Value], node: ast.
 
 
 def run_structural(reader: Reader, function: Callable[..., Any], args: list[Abstract], node: ast.AST) -> Abstract:
-    """A function that only moves things about in tuples."""
+    """A function that only rearranges tuples."""
 
     def plain(x: Abstract) -> Any:
         if isinstance(x, Tuple) and x.kind is None:

@@ -48,7 +48,7 @@ from srcdiff.signature.trees import NODES
 SAME_ELEMENTS = "give all elements the same type (numbers, tuples of numbers, or lists of these), or use an array"
 
 
-_FIRST_CAPACITY = 4  # how many elements the storage of a list can hold at first
+_FIRST_CAPACITY = 4  # initial capacity of the storage of a list
 
 
 def new_list(reader: Reader, contents: tuple[Abstract, ...] | Stored) -> List:
@@ -58,7 +58,7 @@ def new_list(reader: Reader, contents: tuple[Abstract, ...] | Stored) -> List:
 
 
 def contents_of_list(reader: Reader, handle: List) -> Abstract:
-    """What the list holds now."""
+    """The current contents of a list."""
     found = reader.cells[handle]
     if isinstance(found, Poison):
         raise Refusal(found.problem)
@@ -72,7 +72,7 @@ def contents_of_list(reader: Reader, handle: List) -> Abstract:
 
 
 def row_of(reader: Reader, slot: Slot) -> tuple[Stored, tuple[Value, ...]]:
-    """The list that a list is an element of, and which of its arrays are rows of such elements."""
+    """The list that contains this list as a row, and which of its arrays hold the rows."""
     outer = contents_of_list(reader, slot.outer)
     assert isinstance(outer, Stored)
     part, first = part_of(outer.element, slot.path)
@@ -84,7 +84,7 @@ def row_element(slot: Slot, outer: Stored) -> Description:
 
 
 def set_contents(reader: Reader, handle: List, contents: Items | Stored) -> None:
-    """Let the list hold something else from now on."""
+    """Replace the contents of a list."""
     slot = reader.cells.get(handle)
     if not isinstance(slot, Slot):
         reader.cells[handle] = contents
@@ -98,7 +98,7 @@ def set_contents(reader: Reader, handle: List, contents: Items | Stored) -> None
 
 
 def set_items(reader: Reader, handle: List, items: Iterable[Abstract], node: ast.AST) -> None:
-    """Let the list hold these, among which others may be that it did not hold before."""
+    """Replace the elements of a list, which may include lists that it did not contain before."""
     contents = Items(tuple(items))
     inside = handles(contents)
     todo = list(inside)
@@ -113,7 +113,7 @@ def set_items(reader: Reader, handle: List, items: Iterable[Abstract], node: ast
 
 
 def stored_contents(reader: Reader, handle: List) -> Stored:
-    """The contents of the list in arrays."""
+    """The contents of a list as arrays."""
     contents = contents_of_list(reader, handle)
     if isinstance(contents, Items):
         if not contents.items:
@@ -125,13 +125,13 @@ def stored_contents(reader: Reader, handle: List) -> Stored:
 
 
 def flat_contents(reader: Reader, handle: List) -> Stored:
-    """The same in arrays that are the list's alone: an element of a list of lists is copied."""
+    """The contents as arrays of the list's own. An element of a list of lists is copied."""
     contents = stored_contents(reader, handle)
     return copied_row(reader, contents) if contents.at else contents
 
 
 def common_element(reader: Reader, contents: Items) -> Description:
-    """What all elements are."""
+    """The common description of all elements."""
     element = described_element(reader, contents.items[0], reader.cells)
     for item in contents.items[1:]:
         element = join(element, described_element(reader, item, reader.cells))
@@ -139,7 +139,7 @@ def common_element(reader: Reader, contents: Items) -> Description:
 
 
 def described_element(reader: Reader, x: Abstract, names: Cells) -> Description:
-    """What an element of a list is: lists in it by what they hold."""
+    """The description of an element. Lists in it are described by their contents."""
     match x:
         case List():
             return contents_described(reader, names.get(x), names)
@@ -171,7 +171,7 @@ def read_list(reader: Reader, handle: List, position: Value) -> Abstract:
 def element_at(
     reader: Reader, contents: Stored, place: Value, handle: List | None = None, *, last: bool = False
 ) -> Abstract:
-    """The element at a place; lists in it are there, and not copied. The last one is taken away."""
+    """The element at an index. Lists in it are not copied. `pop` removes the last one."""
     arrays = iter(contents.arrays)
 
     paths = NODES.named(contents.element, "")
@@ -185,7 +185,7 @@ def element_at(
             row = List()
             reader.cells[row] = Slot(handle, place, path)
             return row
-        if d == NOTHING:  # there is none to be read
+        if d == NOTHING:  # the list has no elements
             reader.raise_always(IndexError, "list index out of range")
         if d.kind == "value":
             return element_of(reader, next(arrays), (*contents.at, place), last=last)
@@ -195,21 +195,21 @@ def element_at(
 
 
 def element_of(reader: Reader, storage: Value, place: tuple[Value, ...], *, last: bool = False) -> Value:
-    """An element of what a list is stored in."""
+    """An element of stored contents."""
     if not isinstance(storage.type, Stack):
         return reader.load(storage, place)
     out = Value(storage.type.element)
     if last:
         reader.add(Pop(out, storage, span=reader.span))
         return out
-    # Its first element is none of the list's: it tells Numba what the list holds.
+    # Its first element is not part of the list. It tells Numba the type of the elements.
     reader.add(Peek(out, storage, reader.apply("add", place[0], reader.const(1)), span=reader.span))
     return out
 
 
 def as_iteration(reader: Reader, base: List) -> Iteration:
     stored = stored_contents(reader, base)
-    if stored.at or holds_lists(stored.element):  # their storage may be replaced meanwhile, by a wider one
+    if stored.at or holds_lists(stored.element):  # their storage may be replaced by a wider one before they are used
         return Iteration(
             stored.length, lambda k: element_at(reader, stored_contents(reader, base), as_value(reader, k), base)
         )
@@ -217,7 +217,7 @@ def as_iteration(reader: Reader, base: List) -> Iteration:
 
 
 def list_position(reader: Reader, contents: Stored, position: Value) -> Value:
-    """Negative positions count from the end of the list, not of its storage; outside, raise as Python does."""
+    """An index into a list. Negative ones count from the end of the list, not of its storage. Raises `IndexError`."""
     known = reader.constants.get(position)
     if known is not None:
         needed = known + 1 if known >= 0 else -known
@@ -237,7 +237,7 @@ def list_position(reader: Reader, contents: Stored, position: Value) -> Value:
 
 
 def is_below(reader: Reader, position: Value, length: Value) -> bool:
-    """Whether a position is the counter of a loop that ends at the length, or before."""
+    """Whether an index is the counter of a loop that ends at the length or before."""
     if position not in reader.counters:
         return False
     stop = reader.counters[position][1]
@@ -262,7 +262,7 @@ def append(reader: Reader, handle: List, item: Abstract, node: ast.AST) -> None:
 
 
 def with_capacity(reader: Reader, array: Value, position: Value, axis: int) -> Value:
-    """Storage with a place for an element."""
+    """Storage with capacity for one more element."""
     grown = Value(array.type, array.name)
     reader.storage.add(grown)
     reader.add(Grow(grown, array, position, axis, span=reader.span))
@@ -270,7 +270,7 @@ def with_capacity(reader: Reader, array: Value, position: Value, axis: int) -> V
 
 
 def wide_enough(reader: Reader, handle: List, item: Abstract, node: ast.AST) -> Stored:
-    """The contents of the list, of elements of a type that the item fits too."""
+    """The contents of the list, with an element type that the item fits into."""
     not_twice(reader, item, node)
     contents = stored_contents(reader, handle)
     element = join(contents.element, described_element(reader, item, reader.cells))
@@ -281,7 +281,7 @@ def wide_enough(reader: Reader, handle: List, item: Abstract, node: ast.AST) -> 
 
 
 def widen(reader: Reader, handle: List, element: Description, node: ast.AST) -> None:
-    """Let the elements be of a wider type; in a loop the list starts with that type the next time it is read."""
+    """Widen the element type. In a loop, the list has that type from the start when the loop is read again."""
     slot = reader.cells[handle]
     if isinstance(slot, Slot):
         outer, _ = row_of(reader, slot)
@@ -292,7 +292,7 @@ def widen(reader: Reader, handle: List, element: Description, node: ast.AST) -> 
 
 
 def put_element(reader: Reader, handle: List, contents: Stored, place: Value, item: Abstract, node: ast.AST) -> None:
-    """Write an element; a list in it is a row from now on."""
+    """Write an element. A list becomes a row."""
     arrays = iter(contents.arrays)
     rows: list[tuple[tuple[int, ...], List]] = []
 
@@ -317,7 +317,7 @@ def put_leaf(reader: Reader, array: Value, place: tuple[Value, ...], leaf: Value
 
 
 def put_row(reader: Reader, slot: Slot, row: List, node: ast.AST) -> None:
-    """Copy a list to where it is an element of another, and let its names mean that from now on."""
+    """Copy a list into a row of another list. Its names refer to the row from then on."""
     not_twice(reader, row, node)
     before = contents_of_list(reader, row)
     reader.cells[row] = slot
@@ -326,7 +326,7 @@ def put_row(reader: Reader, slot: Slot, row: List, node: ast.AST) -> None:
 
 
 def not_twice(reader: Reader, item: Abstract, node: ast.AST) -> None:
-    """A list is an element of one list at most, where these are known at run time alone."""
+    """Refuse a list that is an element of two lists, if these are stored at run time."""
     contents = reader.cells[item] if isinstance(item, List) else None
     if isinstance(contents, Poison):
         raise Refusal(contents.problem)
@@ -339,7 +339,7 @@ def not_twice(reader: Reader, item: Abstract, node: ast.AST) -> None:
 
 
 def write_row(reader: Reader, row: List, before: Items | Stored) -> None:
-    """Let an element of a list of lists have what another list has."""
+    """Copy the contents of a list into a row of a list of lists."""
     contents = stored_contents(reader, row)
     if isinstance(before, Stored) and join(contents.element, before.element) != contents.element:
         widen(reader, row, join(contents.element, before.element), reader.frame.node)
@@ -357,7 +357,7 @@ def write_row(reader: Reader, row: List, before: Items | Stored) -> None:
 
 
 def copy_elements(reader: Reader, source: Stored, arrays: Sequence[Value], at: tuple[Value, ...] = ()) -> None:
-    """Write all elements of a list of numbers to other arrays."""
+    """Write all elements of a list of numbers into other arrays."""
     index = Value(INT, "i")
     with reader.block() as operations:
         for one, other in zip(source.arrays, arrays, strict=True):
@@ -376,14 +376,14 @@ def copied_row(reader: Reader, row: Stored) -> Stored:
 
 
 def detached(reader: Reader, x: Abstract) -> Abstract:
-    """An element that is taken out of its list: lists in it are lists of their own."""
+    """An element that is removed from its list. Lists in it are copied."""
     if isinstance(x, List) and isinstance(reader.cells[x], Slot):
         return new_list(reader, flat_contents(reader, x))
     return x.remade(map(functools.partial(detached, reader), x.items)) if isinstance(x, Group) else x
 
 
 def forget_slots(reader: Reader, handle: List) -> None:
-    """The elements of the list have changed their places: what was read of it is not where it was."""
+    """The elements of the list have moved, so earlier references to its rows are invalid."""
     for key, x in list(reader.cells.items()):
         if isinstance(x, Slot) and x.outer is handle:
             reader.cells[key] = Poison(element_gone(reader))
@@ -400,7 +400,7 @@ def stored_leaves(reader: Reader, x: Abstract, d: Description) -> list[Value]:
 
 
 def store_items(reader: Reader, x: Items, element: Description, handle: List | None = None) -> Stored:
-    """Put a list whose elements are known one by one into arrays."""
+    """Store the elements of a list, known one by one, in arrays."""
     types = stored_types(element)
     if types is None:
         message = "the elements of this list have different types, so it cannot be indexed with a run-time value"
@@ -423,7 +423,7 @@ def store_items(reader: Reader, x: Items, element: Description, handle: List | N
 
 
 def restored(reader: Reader, contents: Stored, element: Description, node: ast.AST) -> Stored:
-    """The list with elements of a wider type."""
+    """The list with a wider element type."""
     types = stored_types(element)
     if types is None:
         reader.refuse("SD202", node, "the list holds elements of another type")
@@ -446,7 +446,7 @@ def wider_storage(
     length: Value,
     node: ast.AST,
 ) -> list[Value]:
-    """Arrays for elements of a wider type, with what those of a narrower one hold."""
+    """Arrays for elements of a wider type, with the contents of the narrower ones."""
     if new.kind in ("tuple", "record"):
         if old != NOTHING and (old.kind != new.kind or len(old.parts) != len(new.parts)):
             reader.refuse("SD202", node, "the list holds elements of another type")
@@ -476,7 +476,7 @@ def wider_storage(
 
 
 def converted_storage(reader: Reader, array: Value, dtype: str, shape: tuple[Value, ...], length: Value) -> Value:
-    """The storage of a list with another type of numbers."""
+    """The storage of a list, converted to another type of numbers."""
     fill = None if len(shape) == 1 else reader.const({"int64": 0, "bool": False}.get(dtype, 0.0))
     wider = reader.alloc(dtype, shape, fill)
 
@@ -493,7 +493,7 @@ def is_row(reader: Reader, handle: List) -> bool:
 
 
 def top_of(reader: Reader, handle: List) -> List:
-    """The list that a list is an element of; or itself."""
+    """The outermost list that contains this list, or the list itself."""
     slot = reader.cells[handle]
     return slot.outer if isinstance(slot, Slot) else handle
 
@@ -519,12 +519,12 @@ def of_numbers(reader: Reader, contents: Items) -> bool:
 
 
 def perhaps(reader: Reader, handle: List) -> set[List]:
-    """The lists that a list may be in Python, itself among them."""
+    """The lists that this list may be in Python, including itself."""
     return {handle}.union(*(pair for pair in reader.state.same_lists if handle in pair))
 
 
 def changing(reader: Reader, handle: List, node: ast.AST) -> None:
-    """A list is about to be changed: then it must be known which one it is."""
+    """A list is about to be changed, so its identity must be known."""
     if len(perhaps(reader, handle)) > 1:
         may_be_another(reader, node)
     reader.changed |= {handle, top_of(reader, handle)}

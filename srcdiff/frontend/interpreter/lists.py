@@ -106,7 +106,7 @@ def list_pop(reader: Reader, node: ast.AST, owner: List, where: Abstract = Stati
 
 
 def as_own(reader: Reader, row: List, change: Callable[[List], Abstract]) -> Abstract:
-    """Change an element of a list of lists as a list of its own, and put that in its place."""
+    """Change an element of a list of lists as a separate list, and store it in its place."""
     own = new_list(reader, flat_contents(reader, row))
     result = change(own)
     write_row(reader, row, stored_contents(reader, own))
@@ -114,7 +114,7 @@ def as_own(reader: Reader, row: List, change: Callable[[List], Abstract]) -> Abs
 
 
 def shift_down(reader: Reader, contents: Stored, position: Value, last: Value, node: ast.AST) -> None:
-    """Move the elements behind the position one place to the front."""
+    """Move the elements after the position one place to the front."""
 
     def iteration(index: Value | None) -> None:
         assert index is not None
@@ -251,7 +251,7 @@ def delete_element(reader: Reader, owner: List, where: ast.expr, node: ast.AST) 
 
 
 def assign_slice(reader: Reader, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> Abstract:
-    """`items[a:b] = others`: what is before, the others, and what is behind."""
+    """`items[a:b] = others`: the elements before, the others, and the elements after."""
     changing(reader, base, node)
     if is_row(reader, base):
         if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(where)):
@@ -290,7 +290,7 @@ def assign_slice(reader: Reader, base: List, where: ast.Slice, value: Abstract, 
 
 
 def in_a_row(reader: Reader, handle: List, node: ast.AST, *groups: Abstract) -> None:
-    """Add all elements of one thing after the other to a list."""
+    """Append all elements of an iterable to a list."""
     for k, group in enumerate(groups):
         known = contents_of_list(reader, group) if isinstance(group, List) else None
         with reader.within(path=(*reader.path, k)):
@@ -298,7 +298,7 @@ def in_a_row(reader: Reader, handle: List, node: ast.AST, *groups: Abstract) -> 
 
 
 def sliced_list(reader: Reader, base: List, parts: list[Abstract], node: ast.AST) -> Abstract:
-    """A new list of some of the elements of one whose length is known at run time."""
+    """A new list from a slice of a list of unknown length."""
     start, stop, step = parts
     if not isinstance(step, Static) or step.value == 0:
         reader.refuse("SD205", node, "the step of a slice of a list must be known at compile time")
@@ -322,7 +322,7 @@ def sliced_list(reader: Reader, base: List, parts: list[Abstract], node: ast.AST
 
 
 def slice_end(reader: Reader, end: Abstract, length: Value, by: int, node: ast.AST, is_start: bool) -> Value:
-    """An end of a slice as a position in the list, as `slice.indices` gives it."""
+    """The end of a slice as an index, as `slice.indices` gives it."""
     if isinstance(end, Static) and end.value is None:
         if by > 0:
             return reader.const(0) if is_start else length
@@ -338,7 +338,7 @@ def slice_end(reader: Reader, end: Abstract, length: Value, by: int, node: ast.A
 
 
 def position_within(reader: Reader, position: Value, length: Value) -> Value:
-    """Where a position lies in a list as `insert` and slices take it: from the end if negative, and not outside."""
+    """An index clamped to the list, as in `insert` and slices. Negative ones count from the end."""
     zero = reader.const(0)
     from_end = reader.apply("add", position, length)
     position = reader.apply("where", reader.apply("less", position, zero), from_end, position)
@@ -358,7 +358,7 @@ def list_item(reader: Reader, base: List, where: ast.expr, node: ast.AST) -> Abs
 
 
 def extend_inside(reader: Reader, node: ast.AST, handle: List, items: List) -> None:
-    """Extend a list in a loop of the same expression."""
+    """Extend a list inside a loop of the same expression."""
     with reader.within(path=(*reader.path, id(node))):
         list_extend(reader, node, handle, items)
 
@@ -406,7 +406,7 @@ def known_list_operator(
 
 
 def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
-    """`[item] * n` for a number of times known at run time."""
+    """`[item] * n` for a number known at run time."""
     element = loosened(describe(item))
     types_ = leaf_types(element)
     if types_ is None or any(isinstance(t, Array) for t in types_):
@@ -424,7 +424,7 @@ def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
 
 @expression(ast.List)
 def list_display(reader: Reader, node: ast.List) -> Abstract:
-    """A list display; with `*` of something whose length is known at run time it is built piece by piece."""
+    """A list display. With `*` of an iterable of unknown length, it is built piece by piece."""
     if not any(isinstance(e, ast.Starred) for e in node.elts):
         return new_list(reader, evaluate_elements(reader, node.elts))
     handle = new_list(reader, ())

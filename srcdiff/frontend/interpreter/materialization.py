@@ -1,4 +1,4 @@
-"""Arrays that are not computed yet are computed: a loop over their elements."""
+"""Computation of lazy arrays: a loop over their elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Places = tuple[Value, ...]
 
 
 def forced(reader: Reader, x: Abstract) -> Abstract:
-    """The array itself, computed; anything else as it is."""
+    """The computed array. Other values are unchanged."""
     if isinstance(x, Through | Drawn):
         reader.refuse("SD102", None, f"{in_words(reader, x)} is an iterator, but a value is needed here", help_=AS_LIST)
     if not isinstance(x, Lazy):
@@ -52,7 +52,7 @@ def settle(reader: Reader) -> None:
 
 
 def nest_loops(reader: Reader, sizes: Sequence[Size], body: Callable[[Places], None], names: str = "ijklmn") -> None:
-    """Loops over all places of an array of these sizes."""
+    """Nested loops over all indices of an array of these sizes."""
     ends = [end_of_axis(reader, s) for s in sizes]
 
     def level(axis: int, places: Places) -> None:
@@ -69,7 +69,7 @@ def nest_loops(reader: Reader, sizes: Sequence[Size], body: Callable[[Places], N
 
 
 def end_of_axis(reader: Reader, size: Size) -> Value:
-    """Where a loop over so many elements ends; for an empty part, anything below zero will do."""
+    """The end of a loop over an axis. For an empty axis it may be any negative number."""
     kind, *rest = reader.canonical(size.key)
     of: Any = rest[0]
     if kind == "-" and of[0] == "d":

@@ -75,7 +75,7 @@ def enter_captured(
 
 
 def decorator_span(captured: Captured) -> Span:
-    """The place of the Numba options."""
+    """The span of the decorator with the Numba options."""
     node = captured.node
     of: ast.AST = next(iter(getattr(node, "decorator_list", ())), node)
     line, column = getattr(of, "lineno", 1), getattr(of, "col_offset", 0)
@@ -84,7 +84,7 @@ def decorator_span(captured: Captured) -> Span:
 
 
 def ask_for(reader: Reader, told: Told) -> None:
-    """Remember what the generated code has to do: the strictest of what the functions ask for."""
+    """Record the requirements of the functions on the generated code. The strictest one applies."""
     asked = told.options
     if "fastmath" in asked:
         asked["fastmath"] &= reader.told_options.get("fastmath", asked["fastmath"])
@@ -98,11 +98,11 @@ def ask_for(reader: Reader, told: Told) -> None:
 def signatures_for(
     reader: Reader, captured: Captured, told: Told, bound: dict[str, Abstract], span: Span | None
 ) -> list[Any]:
-    """The signature that Numba chooses for the arguments, with those that convert them alike."""
+    """The signature that Numba chooses for the arguments, and all others with the same conversions."""
     given = [type_given(reader, x) for x in bound.values()]
     known = told.dispatcher.nopython_signatures if told.signatures is None else told.signatures
     found = fitting(known, given, told.dispatcher.typingctx)
-    if told.signatures is None:  # it compiles another, unless there is one for exactly these types
+    if told.signatures is None:  # Numba compiles another one, unless there is one for exactly these types
         return [s for s in found if all(g is None or g == t for g, t in zip(given, s.args, strict=True))]
     if not found or len(results(found)) > 1:
         signatures = " and ".join(f"`{spelled(s)}`" for s in known)
@@ -114,7 +114,7 @@ def signatures_for(
 
 
 def type_given(reader: Reader, x: Abstract) -> Any:
-    """The type of an argument as Numba sees it."""
+    """The type that Numba gives an argument."""
     if isinstance(x, Value) and x in reader.whole:
         return types.int64
     if isinstance(x, Tuple):
@@ -124,7 +124,7 @@ def type_given(reader: Reader, x: Abstract) -> Any:
 
 
 def returned_by(reader: Reader, result: Abstract, signatures: list[Any], captured: Captured, told: Told) -> Abstract:
-    """What comes back from a function, in the type that its signature has for it."""
+    """The result of a function, converted to the type in its signature."""
     if not signatures:
         return result
     type_ = signatures[0].return_type
@@ -136,7 +136,7 @@ def returned_by(reader: Reader, result: Abstract, signatures: list[Any], capture
 
 
 def require_same_kind(reader: Reader, result: Abstract, type_: Any, captured: Captured) -> None:
-    """Refuse a function that Numba has compiled to return integers, where it returns floats."""
+    """Refuse a function that Numba has compiled to return integers, but that returns floats."""
     found = result.type if isinstance(result, Value) else None
     if isinstance(found, Scalar) and is_float(found) and isinstance(type_, types.Integer | types.Boolean):
         message = f"Numba compiled `{captured.name}` to return {type_} here, but Python returns a float"
@@ -192,7 +192,7 @@ def call_plain(
 def in_order(
     reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> list[Abstract]:
-    """The arguments by position, as a custom rule takes them."""
+    """The arguments by position, in the order that a custom rule expects."""
     if not keywords:
         return args
     try:
@@ -207,7 +207,7 @@ def in_order(
 def call_custom(
     reader: Reader, rule: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A function whose derivative the user declared: its body is read, but not differentiated."""
+    """A function with a derivative of the user. Its body is read, but not differentiated."""
     args = in_order(reader, rule.function, args, keywords, node)
     for name in ("function", "adjoint", "tangent"):
         reader.guard(Attribute(Constant(rule), name), getattr(rule, name))

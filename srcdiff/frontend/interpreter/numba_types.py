@@ -1,4 +1,4 @@
-"""Conversions to the types that Numba was told."""
+"""Conversions to the types that the user declares to Numba."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANY_TYPES = "remove the signature from `@njit`, so that Numba infers the types"
 
 
 _KINDS = {"float64": FLOAT, "float32": FLOAT32, "bool": BOOL, **{f"int{n}": INT for n in (8, 16, 32, 64)}}
-"""The types that there are of numbers; integers that are shorter are looked at whether they fit."""
+"""The supported types of numbers. Shorter integers are checked for overflow."""
 
 
 def as_declared(reader: Reader, frame: Frame, name: str, value: Abstract) -> Abstract:
@@ -38,7 +38,7 @@ def as_declared(reader: Reader, frame: Frame, name: str, value: Abstract) -> Abs
 
 
 def as_told(reader: Reader, x: Abstract, type_: Any, what: str, captured: Captured) -> Abstract:
-    """Something converted to a type of Numba's, as Numba does it."""
+    """A value converted to a type of Numba, as Numba does it."""
     parts: Any = type_
     match type_:
         case types.Optional() if x != Static(None) and not isinstance(x, Optional):

@@ -1,4 +1,4 @@
-"""Whose number it is: Python's own or NumPy's, whose integers and truth values follow other rules."""
+"""The kind of numbers: Python's or NumPy's, whose integers and truth values follow different rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDE = (*KEPT, "int64", "int32")
 
 
 def is_pythons(reader: Reader, x: Abstract) -> bool:
-    """Whether a number is known to be Python's own: NumPy's take part in arithmetic with a type of their own."""
+    """Whether a number is known to be Python's. NumPy's have a type of their own in arithmetic."""
     if isinstance(x, Static):
         return not x.numpys
     if not isinstance(x, Value) or x in reader.numpys:
@@ -45,7 +45,7 @@ def is_numpys(reader: Reader, x: Abstract) -> bool:
 
 
 def numpys_own(reader: Reader, x: Value) -> Value:
-    """A number that NumPy computes, also where it is folded to a constant."""
+    """Mark a number as computed by NumPy, also if it is folded to a constant."""
     if x in reader.constants:
         reader.numpys.add(x)
     elif reader.operations and getattr(reader.operations[-1], "out", None) is x:
@@ -54,14 +54,14 @@ def numpys_own(reader: Reader, x: Value) -> Value:
 
 
 def pythons_own(reader: Reader, x: Value) -> Value:
-    """A number that Python computes; one that is folded to another stays whose it was."""
+    """Mark a number as computed by Python. If it is folded to another number, it keeps the kind of that."""
     if reader.operations and getattr(reader.operations[-1], "out", None) is x:
         reader.pythons.add(x)
     return x
 
 
 def unheld(reader: Reader, value: Value) -> Value:
-    """An integer from an array, converted: it has no longer the type it had there."""
+    """A converted integer from an array. It no longer has the type of the array."""
     if value not in reader.held:
         return value
     out = Value(INT, value.name)
@@ -70,7 +70,7 @@ def unheld(reader: Reader, value: Value) -> Value:
 
 
 def require_long(reader: Reader, primitive: str, values: Sequence[Value], node: ast.AST) -> None:
-    """Refuse arithmetic in which short integers of NumPy wrap around: beside Python's they keep their type."""
+    """Refuse arithmetic in which short NumPy integers wrap around. With Python integers they keep their type."""
     held = [reader.held.get(v) for v in values]
     if primitive not in _WRAP or not reader.has_numpys or not any(held) or any(is_inexact(v.type) for v in values):
         return
@@ -81,14 +81,14 @@ def require_long(reader: Reader, primitive: str, values: Sequence[Value], node: 
 
 
 def refuse_truth_values(reader: Reader, primitive: str, node: ast.AST) -> NoReturn:
-    """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
+    """Refuse operations on truth values that differ between Python and NumPy, if they may be NumPy's."""
     message, help_ = _OF_TRUTH_VALUES[primitive]
     unknown = "srcdiff cannot tell here whether this boolean is NumPy's or Python's"
     reader.refuse("SD205", node, f"{message}, and {unknown}", help_=help_)
 
 
 def is_large(x: Abstract) -> TypeGuard[Static]:
-    """Whether it is an integer that has no place in 64 bits."""
+    """Whether it is an integer that does not fit into 64 bits."""
     return isinstance(x, Static) and isinstance(x.value, int) and not -(2**63) <= x.value < 2**63
 
 
@@ -97,7 +97,7 @@ def is_whole(reader: Reader, value: Value) -> bool:
 
 
 def require_exact(reader: Reader, value: Value) -> None:
-    """Raise where a power of integers, computed as a float, is so large that it may not be the integer it is."""
+    """Raise if a power of integers, computed as a float, is too large to be exact."""
     if value in reader.powers:
         large = reader.apply("greater", reader.apply("absolute", value), reader.const(2.0**53))
         text = "an integer power is computed as a float here and is not exact beyond 2**53: multiply in a loop"
@@ -110,7 +110,7 @@ def as_plain_number(reader: Reader, value: Value) -> Value:
 
 
 def whose(reader: Reader, target: Any, args: list[Abstract], result: Value) -> Value:
-    """The result of a function: of one of `math` or a builtin one it is known that it is Python's number."""
+    """The result of a function. Results of `math` and of builtin functions are known to be Python's numbers."""
     if getattr(target, "__module__", "") not in ("math", "builtins"):
         return result if target is None else numpys_own(reader, result)
     is_same = any(result is a for a in args) or (target is abs and not is_pythons(reader, args[0]))
@@ -118,7 +118,7 @@ def whose(reader: Reader, target: Any, args: list[Abstract], result: Value) -> V
 
 
 def wrapped(reader: Reader, value: Value, dtype: str) -> Value:
-    """A number as an array of this type holds it: one that is too large for 32 bits wraps around."""
+    """A number converted to the dtype of an array. One that does not fit into 32 bits wraps around."""
     if dtype != "int32" or value.type != INT or reader.held.get(value) == "int32":
         return value
     if -(2**31) <= reader.constants.get(value, 2**31) < 2**31:
@@ -132,7 +132,7 @@ def as_element(reader: Reader, value: Value, dtype: str) -> Value:
 
 
 def require_wide(reader: Reader, dtype: str, node: ast.AST) -> None:
-    """Refuse results of a type that is not computed in."""
+    """Refuse results of a dtype that is not supported in arithmetic."""
     if dtype in _WIDE:
         return
     if dtype == "float16":

@@ -1,4 +1,4 @@
-"""What is asked of a value: a number, an integer, its truth."""
+"""Conversions of values: to a number, an integer, a truth value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = (bool, int, float, complex)
 
 
 def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
-    """Whether Python takes it for true."""
+    """The truth value of a value, as in Python."""
     if isinstance(x, Optional):
         inner = truth_of(reader, x.value, node)
         if isinstance(inner, Static):
@@ -57,7 +57,7 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
 
 
 def as_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
-    """A scalar; arrays here mean whole-array code."""
+    """A scalar. Arrays are refused here."""
     x = needed(reader, x, node)
     if isinstance(x, Value) and isinstance(x.type, Array):
         if x.type.rank == 0:
@@ -72,7 +72,7 @@ def as_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
 
 
 def as_numbers(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
-    """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
+    """Two scalars. An integer constant of more than 64 bits becomes a float if the other is a float, as in Python."""
     for large, other in ((left, right), (right, left)):
         if is_large(large):
             beside = as_number(reader, other, node)
@@ -83,7 +83,7 @@ def as_numbers(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -
 
 
 def of_large(reader: Reader, target: Any, large: Static, node: ast.AST) -> Abstract:
-    """A builtin function of an integer that has no place in 64 bits."""
+    """A builtin function of an integer that does not fit into 64 bits."""
     try:
         return Static(target(large.value))
     except OverflowError as error:

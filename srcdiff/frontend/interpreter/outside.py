@@ -1,4 +1,4 @@
-"""What a function reads from outside: numbers and arrays become inputs, the rest is compiled in and guarded."""
+"""Outside values: numbers and arrays become inputs, all others are compiled in and guarded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
-_MANY = 100  # elements of what is read from outside
+_MANY = 100  # the largest number of elements in an outside structure
 
 
 _KEYS = "use strings or integers as keys, or read the values that you need outside the function and pass them in"
@@ -72,7 +72,7 @@ def outside_name(reader: Reader, function: types.FunctionType, node: ast.Name) -
 
 
 def look_up(reader: Reader, owner: Any, name: str, node: ast.AST) -> Abstract:
-    """An attribute of a module; numbers that have a name in mathematics are constants."""
+    """An attribute of a module. Mathematical constants are compiled in."""
     place = Attribute(Constant(owner), name)
     found = place.read()
     if type(found) is float and owner.__name__.partition(".")[0] in ("math", "numpy"):
@@ -90,11 +90,11 @@ def lift(
     node: ast.AST,
     held: str | None = None,
 ) -> Abstract:
-    """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded.
+    """An outside value: numbers and arrays become inputs, all others are compiled in and guarded.
 
-    What holds others is taken as it is made at this call, and cannot be changed. A part of something else may be
-    `held` by it: where that is guarded by how it is `made`, no guard is needed; where it is `fixed`, it cannot
-    change while the guard holds, so that also its numbers are compiled in.
+    A structure is taken with its form at this call, and is immutable. A part of it may be `held`: if the structure is
+    guarded by its form (`made`), the part needs no guard; if it is `fixed`, the part cannot change while the guard
+    holds, so its numbers are compiled in too.
     """
     if isinstance(value, enum.Enum):
         if held is None:
@@ -124,7 +124,7 @@ def lift(
         reader.guard(place, value)
     kind: Any = type(value)
     if is_plain_class(kind):
-        reader.guard(Summary(made, place), made(value))  # it may get attributes
+        reader.guard(Summary(made, place), made(value))  # attributes may be added to it
         look_at_class(reader, kind)
     return Static(value.item() if isinstance(value, np.generic) else value, numpys)
 
@@ -132,7 +132,7 @@ def lift(
 def lift_own_array(
     reader: Reader, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST
 ) -> Abstract:
-    """An object that stands for an array or a float, which is asked for it at every call."""
+    """An object that stands for an array or a float. It is converted in every call."""
     try:
         found = own_array(value)
     except TypeError as error:
@@ -144,12 +144,12 @@ def lift_own_array(
 
 
 def own_constant(value: Any) -> Any:
-    """The integer or boolean that an object stands for, to compare with another."""
+    """The integer or boolean that an object stands for, in a comparison."""
     return exactly(own_array(value))
 
 
 def as_array_from_outside(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """The argument of `np.asarray`: an object from outside that NumPy can convert becomes an input."""
+    """The argument of `np.asarray`. An outside object that NumPy can convert becomes an input."""
     if not (isinstance(x, Static) and speaks_array(x.value)):
         return x
     of = node.args[0] if isinstance(node, ast.Call) and node.args else None
@@ -172,7 +172,7 @@ def lift_parts(
     if layout.kind in reader.stateful or layout.kind is list:
         reader.held_outside.append(place)
     if reader.lifted and (layout.kind in reader.stateful or layout.kind is list):
-        reader.guard(place, value)  # whether two of them are the same is compiled in
+        reader.guard(place, value)  # whether two of them are identical is compiled in
     if id(value) in reader.lifted:
         return reader.lifted[id(value)]
     if isinstance(layout, RecordLayout):
@@ -183,7 +183,7 @@ def lift_parts(
         instead = "read the values that you need outside the function, and pass them in"
         help_ = instead if layout.is_mapping else "convert it to an array: `np.array(...)`"
         reader.refuse("SD201", node, message, help_=help_)
-    held = None if held == "fixed" and not isinstance(value, tuple) else held  # only a tuple stays as it is
+    held = None if held == "fixed" and not isinstance(value, tuple) else held  # only a tuple is immutable
     if held is None:
         reader.guard(Summary(made, place), made(value))
     look_at_class(reader, type(value))
@@ -211,7 +211,7 @@ def lift_part(
     held: str,
     layout: Layout,
 ) -> Abstract:
-    """A part of something outside; an attribute that is not supported must not be used."""
+    """A part of an outside structure. An unsupported attribute is poisoned."""
     if not layout.is_instance and not isinstance(layout, RecordLayout):
         return lift(reader, value, place, name, path, node, held)
     if id(value) in reader.lifting:
@@ -227,9 +227,9 @@ def lift_part(
 
 
 def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
-    """Make objects for instances outside, before anything is read; lists in them may be changed.
+    """Create objects for outside instances before anything is read. Lists in them can be changed.
 
-    They may refer to each other, so all of them are there before the first gets its attributes.
+    They may refer to each other, so all of them are created before the first gets its attributes.
     """
     each = [(found, layout_of(found.value)) for found in mentioned]
     for found, layout in each:
@@ -254,7 +254,7 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
 
 
 def no_field(reader: Reader, kind: type, name: str, node: ast.AST) -> Problem:
-    """The problem of an attribute that an instance of a dataclass has, but not as a field."""
+    """The problem of a dataclass instance with an attribute that is not a field."""
     is_in_class = hasattr(kind, name)
     what = f"overrides the attribute `{name}` of its class" if is_in_class else f"has `{name}`, which is not a field"
     message = f"this instance of `{kind.__name__}` {what}"
@@ -262,7 +262,7 @@ def no_field(reader: Reader, kind: type, name: str, node: ast.AST) -> Problem:
 
 
 def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abstract]:
-    """The numbers, arrays and constants that a class has as attributes."""
+    """The numbers, arrays and constants among the attributes of a class."""
     found: dict[str, Abstract] = {}
     for name in (n for base in reversed(kind.__mro__) for n in vars(base) if not n.startswith("__")):
         if isinstance(class_entry(kind, name), bool | int | float | str | np.generic | np.ndarray | None):
@@ -272,7 +272,7 @@ def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abst
 
 
 def look_at_class(reader: Reader, kind: type) -> None:
-    """Guard what the class of a named tuple or a dataclass does."""
+    """Guard the methods of the class of a named tuple or a dataclass."""
     if kind not in (tuple, list, dict, OrderedDict):
         reader.guards.add_class(kind)
 
@@ -301,14 +301,14 @@ def input_from_outside(
 
 
 def imported_module(reader: Reader, name: str) -> Any:
-    """The module that an `import` gives."""
+    """The module that an `import` statement imports."""
     module = importlib.import_module(name)
     reader.guard(Element(Constant(sys.modules), name), module)
     return module
 
 
 def lift_defaults(reader: Reader, function: types.FunctionType, node: ast.AST) -> dict[str, Abstract]:
-    """The parameters that have a default now, with it."""
+    """The parameters that have a default, with its current value."""
     code, whole = function.__code__, Constant(function)
     defaults, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
     names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
@@ -323,7 +323,7 @@ def lift_defaults(reader: Reader, function: types.FunctionType, node: ast.AST) -
 def lift_partial(
     reader: Reader, function: functools.partial[Any], node: ast.AST
 ) -> tuple[list[Abstract], dict[str, Abstract]]:
-    """The arguments that a `functools.partial` holds."""
+    """The arguments of a `functools.partial`."""
     whole = Constant(function)
     args, keywords = Attribute(whole, "args"), Attribute(whole, "keywords")
     reader.guard(Attribute(whole, "func"), function.func)
@@ -334,12 +334,12 @@ def lift_partial(
 
 
 def lift_fixed(reader: Reader, value: Any, place: Place, name: str, node: ast.AST) -> Abstract:
-    """A default, or what else cannot change while a guard holds."""
+    """A default, or another value that cannot change while a guard holds."""
     return lift(reader, value, place, name, (), node, "fixed")
 
 
 def class_attribute(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
-    """What a class, or one above it, has under a name."""
+    """An attribute of a class or of one of its bases."""
     place = ClassEntry(kind, name)
     look_at_class(reader, kind)
     found = place.read()

@@ -1,4 +1,4 @@
-"""Loops over `prange`: what may not stand in them, and what their iterations reduce."""
+"""Loops over `prange`: statements that they must not contain, and the reductions of their iterations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FUNCTIONS = ("max", "min")
 
 
 def said_of(reader: Reader, node: ast.For) -> Parallel:
-    """What the user says of a loop over `prange`: its iterations are independent, but for these reductions."""
+    """The user's assertion about a loop over `prange`: its iterations are independent, except for these reductions."""
     refuse_exits(reader, node.body)
     found: list[tuple[str, ast.stmt]] = []
     for one in (x for statement in node.body for x in ast.walk(statement)):
@@ -34,7 +34,7 @@ def is_name(node: ast.expr, name: str) -> bool:
 
 
 def refuse_exits(reader: Reader, body: list[ast.stmt], *, breaks: bool = True) -> None:
-    """Refuse `return`, and `break` of this loop, in the body: the other iterations would not know of it."""
+    """Refuse `return`, and `break` of this loop, in the body, because the other iterations may run anyway."""
     for one in body:
         if isinstance(one, ast.Return) or (breaks and isinstance(one, ast.Break)):
             word = "return" if isinstance(one, ast.Return) else "break"

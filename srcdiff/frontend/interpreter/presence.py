@@ -1,7 +1,7 @@
-"""Values that may be `None`, or not assigned.
+"""Values that may be `None` or unassigned.
 
-After a test (`if y is None`), the name has the tested state. Where the state is not known and a value is needed, the
-program raises as Python does.
+After a test (`if y is None`), the name has the tested state. If the state is unknown and a value is needed, the program
+raises as in Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNASSIGNED = "cannot access local variable '{}' where it is not associated with 
 
 
 def facts(test: ast.expr, truth: bool) -> dict[str, bool]:
-    """Names of which a test shows whether they are there (not `None`), by how it came out.
+    """The names whose presence (not `None`) follows from the outcome of a test.
 
     >>> facts(ast.parse("y is None or not z", mode="eval").body, False)
     {'y': True, 'z': True}
@@ -46,7 +46,7 @@ def facts(test: ast.expr, truth: bool) -> dict[str, bool]:
 
 
 def present(reader: Reader, x: Abstract) -> Abstract:
-    """The value of something that may be `None`; where it is, the program raises as it would have."""
+    """The value of something that may be `None`. If it is `None`, the program raises as in Python."""
     if not isinstance(x, Optional):
         return x
     if isinstance(x.flag, Value):
@@ -56,7 +56,7 @@ def present(reader: Reader, x: Abstract) -> Abstract:
 
 
 def checked(reader: Reader, x: Abstract, name: str, node: ast.AST | None) -> Abstract:
-    """The value of something that may not be assigned; where it is not, the program raises as it would have."""
+    """The value of something that may be unassigned. If it is, the program raises as in Python."""
     if isinstance(x, Poison):
         raise Refusal(x.problem)
     if isinstance(x, Missing):
@@ -69,7 +69,7 @@ def checked(reader: Reader, x: Abstract, name: str, node: ast.AST | None) -> Abs
 
 
 def needed(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """The value of something that cannot be `None` here; before a loop that assigns it, it may have been."""
+    """The value of something that cannot be `None` here, although it may have been before an enclosing loop."""
     if isinstance(x, Static) and x.value is None and reader.context.awaited and not reader.frame.library:
         problem = Problem("SD203", "`None` is used where a value is needed", reader.span_of(node))
         reader.too_early(problem, TypeError, "the value is None")
@@ -78,7 +78,7 @@ def needed(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
 
 
 def key_of(reader: Reader, name: str) -> Key | None:
-    """Where a name of the functions around stands."""
+    """The variable of a name in the enclosing functions."""
     frame: Frame | None = reader.frame
     while frame is not None:
         if name in frame.locals:
@@ -89,7 +89,7 @@ def key_of(reader: Reader, name: str) -> Key | None:
 
 @contextlib.contextmanager
 def knowing(reader: Reader, test: ast.expr, truth: bool) -> Iterator[None]:
-    """Read something that is reached only if a test came out this way."""
+    """Read code that is only reached if a test had this outcome."""
     replaced: dict[Key, tuple[Abstract, Abstract]] = {}
     for name, there in facts(test, truth).items():
         key = key_of(reader, name)
@@ -100,10 +100,10 @@ def knowing(reader: Reader, test: ast.expr, truth: bool) -> Iterator[None]:
     yield
     for key, (before, now) in replaced.items():
         if reader.cells.get(key) is now:
-            reader.cells[key] = before  # nobody assigned it, so that both sides leave what was there
+            reader.cells[key] = before  # it was not assigned, so both sides keep the old value
 
 
 def asks(reader: Reader, test: ast.expr) -> bool:
-    """Whether a test is about something that may be `None`."""
+    """Whether a test concerns a value that may be `None`."""
     found = [reader.cells.get(key) for key in map(functools.partial(key_of, reader), names_in(test)) if key is not None]
     return any(isinstance(x, Optional) or (isinstance(x, Maybe) and isinstance(x.value, Optional)) for x in found)

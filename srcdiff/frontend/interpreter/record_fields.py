@@ -1,4 +1,4 @@
-"""The fields of NumPy's structured arrays and records: an array or a number of its own for each."""
+"""The fields of NumPy's structured arrays and records: each is an array or a number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_record(x: Abstract) -> bool:
 
 
 def part_at(reader: Reader, x: Records, k: int, node: ast.AST) -> Abstract:
-    """What is in a field, by the position of the field."""
+    """The contents of a field, by its position."""
     layout = layout_of(x)
     whole = x.of if isinstance(x, Element) else x
     found = whole.items[k]
@@ -45,7 +45,7 @@ def part_at(reader: Reader, x: Records, k: int, node: ast.AST) -> Abstract:
 
 
 def element_of(reader: Reader, array: Abstract, place: tuple[Value, ...]) -> Abstract:
-    """The element of a field: a number, a view of its own axes, or again a record."""
+    """The element of a field: a number, a view of the field's own axes, or another record."""
     if isinstance(array, Structured):
         if layout_of(array).rank == len(place):
             return Element((array, *place))
@@ -58,7 +58,7 @@ def element_of(reader: Reader, array: Abstract, place: tuple[Value, ...]) -> Abs
 
 
 def parted(x: Structured, part: Callable[[Value], Abstract], fewer: int) -> Structured:
-    """The same part of each field; it has so many axes fewer."""
+    """The same part of each field. It has this many axes fewer."""
     layout = layout_of(x)
     items = [
         parted(i, part, fewer) if isinstance(i, Structured) else part(i) if isinstance(i, Value) else i for i in x.items
@@ -80,13 +80,13 @@ def read_field(reader: Reader, x: Records, name: str, node: ast.AST) -> Abstract
 
 
 def any_field(x: Structured) -> Value:
-    """A field whose axes are those of the array, or the first there is."""
+    """A field without axes of its own if there is one, otherwise the first field."""
     fields = [leaf for leaf in NODES.leaves(x) if isinstance(leaf, Value)]
     return next((f for f in fields if f.array.rank == layout_of(x).rank), fields[0])
 
 
 def element_of_records(reader: Reader, x: Structured, k: Abstract) -> Abstract:
-    """The element at a position of the first axis: a record, or an array with an axis less."""
+    """The element at an index of the first axis: a record, or an array with one axis fewer."""
     position = as_value(reader, k)
     if layout_of(x).rank == 1:
         return Element((x, position))
@@ -94,7 +94,7 @@ def element_of_records(reader: Reader, x: Structured, k: Abstract) -> Abstract:
 
 
 def attribute_of_records(reader: Reader, x: Records, name: str, node: ast.AST) -> Abstract | None:
-    """A field as an attribute, or what arrays have; None for a method."""
+    """A field, or an attribute of arrays; None for a method."""
     layout = layout_of(x)
     if name in layout.names and not (layout.kind is not np.void and hasattr(np.ndarray, name)):
         return read_field(reader, x, name, node)
@@ -118,7 +118,7 @@ def attribute_of_records(reader: Reader, x: Records, name: str, node: ast.AST) -
 
 
 def as_values(reader: Reader, x: Element, node: ast.AST) -> Structured:
-    """What a record holds now, as a value."""
+    """The current contents of a record, as a value."""
     layout, items = layout_of(x), []
     for k, whole in enumerate(x.of.items):
         part = part_at(reader, x, k, node) if isinstance(whole, Value | Structured) else whole
@@ -131,7 +131,7 @@ def as_values(reader: Reader, x: Element, node: ast.AST) -> Structured:
 
 
 def relate_sizes(reader: Reader, x: Structured, lead: tuple[Any, ...] | None = None) -> Structured:
-    """The fields of an array have the same axes; those of their own are known from the dtype."""
+    """Record that all fields share the axes of the array. Their own axes are known from the dtype."""
     layout = layout_of(x)
     if lead is None:
         lead = reader.keys(any_field(x))[: layout.rank] if layout.rank else ()
@@ -148,7 +148,7 @@ def relate_sizes(reader: Reader, x: Structured, lead: tuple[Any, ...] | None = N
 
 
 def structured_dtype(x: Abstract) -> np.dtype[np.void] | None:
-    """The dtype of a structured array, if that is what a `dtype` is."""
+    """The dtype of a structured array; None for other dtypes."""
     found = x.value if isinstance(x, Static) else None
     found = getattr(found, "dtype", found) if not isinstance(found, np.dtype) else found
     return found if isinstance(found, np.dtype) and found.names is not None else None
@@ -157,7 +157,7 @@ def structured_dtype(x: Abstract) -> np.dtype[np.void] | None:
 def new_fields(
     axes: tuple[Abstract, ...], dtype: np.dtype[np.void], new: Callable[[Abstract, Abstract], Abstract]
 ) -> Structured:
-    """A structured array, each field of which is made by `new(shape, dtype)`."""
+    """A structured array whose fields are created by `new(shape, dtype)`."""
     names = dtype.names or ()
     items: list[Abstract] = []
     for name in names:
@@ -175,7 +175,7 @@ def boxed(reader: Reader, x: Structured, items: list[Abstract]) -> Element:
     """A record whose fields are written: an element of an array of its own."""
 
     def array(part: Abstract) -> Abstract:
-        if isinstance(part, Element):  # a record in it is one already
+        if isinstance(part, Element):  # a nested record is one already
             return part.of
         if not isinstance(part, Value):
             return part

@@ -1,4 +1,4 @@
-"""Recursive functions: each becomes a function of the program, one for each set of argument types.
+"""Recursive functions: each becomes a separate function of the program, one for each set of argument types.
 
 Variables that a nested function reads from enclosing functions become further arguments, and those that it assigns
 there (`nonlocal`) further results:
@@ -9,7 +9,7 @@ there (`nonlocal`) further results:
         return f(3)                             def outer(x):
                                                     return f(3, x)
 
-So do the lists that it changes: it works on copies, which then replace them.
+The same is done for the lists that it changes: it works on copies, which then replace the originals.
 
     def visit(k, out):                          def visit(k, out, length):
         if k > 0:                                   out = out.copy()
@@ -17,7 +17,7 @@ So do the lists that it changes: it works on copies, which then replace them.
         out.append(k)                               ...
                                                     return out, length
 
-What it returns is new: arrays and lists that Python would return as they are, are copied (see aliases.py).
+Its results are new: arrays and lists that Python would return themselves are copied (see aliases.py).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from srcdiff.signature.descriptions import Description
 
 
 def lists_in(x: Abstract, d: Description) -> list[List]:
-    """The lists that something of this description is or holds, in order."""
+    """The lists in a value of this description, in order."""
     if isinstance(x, Maybe):
         return lists_in(x.value, d.parts[0])
     if isinstance(x, Group):
@@ -120,7 +120,7 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
         reader.unknown.add(unit.name)
         raise UnknownResult
     if reader.unknown - {unit.name} and unit not in reader.units_in_progress:
-        del reader.units[key]  # it called one that is not known yet: it will be read again with that one
+        del reader.units[key]  # it called a function that is not known yet, and will be read again with that function
     args: list[Value] = []
     for name, x in given.items():
         args += passed_leaves(reader, x, descriptions[name])
@@ -139,7 +139,7 @@ def passed_leaves(reader: Reader, x: Abstract, d: Description) -> list[Value]:
 def reachable_lists(
     reader: Reader, bound: dict[str, Abstract], surroundings: dict[Location, Description]
 ) -> dict[Place, List]:
-    """The lists that a recursive function can reach, by how it does."""
+    """The lists that a recursive function can reach, and how it reaches them."""
     found: dict[Place, List] = {name: x for name, x in bound.items() if isinstance(x, List)}
     known = {h: h for x in reader.cells.values() for h in handles(x)}
     for key, d in surroundings.items():
@@ -152,7 +152,7 @@ def reachable_lists(
 
 
 def may_change(reader: Reader, outcome: Outcome, args: list[Value], slots: dict[Place, List], node: ast.AST) -> None:
-    """Refuse a call that writes into an array, or changes a list, of which it is not known what else it is."""
+    """Refuse a call that writes into an array, or changes a list, with unknown aliases."""
     for k in sorted(outcome.written):
         reader.may_write(args[k])
     for slot in (*outcome.lists, *(key for key in outcome.changed if key in slots)):
@@ -166,7 +166,7 @@ def may_change(reader: Reader, outcome: Outcome, args: list[Value], slots: dict[
 
 
 def require_alone(reader: Reader, handle: List, node: ast.AST) -> None:
-    """Refuse to let a recursive function change a list that is an element of a list, or has lists in it."""
+    """Refuse a recursive function that changes a list that is an element of a list, or contains lists."""
     contents = contents_of_list(reader, handle)
     if is_row(reader, handle) or (isinstance(contents, Stored) and holds_lists(contents.element)):
         message = "a recursive function changes a list of lists, or a list in it, which is not supported"
@@ -174,7 +174,7 @@ def require_alone(reader: Reader, handle: List, node: ast.AST) -> None:
 
 
 def take_results(reader: Reader, unit: Unit, name: str, args: list[Value], slots: dict[Place, List]) -> Abstract:
-    """Call it, and put what it gives into its places."""
+    """Call the function, and store its results."""
     outcome = unit.outcome
     assert outcome is not None
     before = {slot: reader.cells[handle] for slot, handle in slots.items()}
@@ -194,7 +194,7 @@ def take_results(reader: Reader, unit: Unit, name: str, args: list[Value], slots
 
 
 def note_arrays(reader: Reader, outcome: Outcome, outs: list[Value], args: list[Value]) -> None:
-    """Remember that the arrays it gives are new, and what each of them may be in Python."""
+    """Record that the returned arrays are new, and which arrays each of them may be in Python."""
     arrays = [v for v, number in zip(outs, storage_in(outcome.gives), strict=True) if number < 0 and holds_array(v)]
     for array in arrays:
         reader.made(array, tuple(("d", array, axis) for axis in range(array.array.rank)))
@@ -213,7 +213,7 @@ def note_arrays(reader: Reader, outcome: Outcome, outs: list[Value], args: list[
 def note_lists(
     reader: Reader, outcome: Outcome, lists: list[List], slots: dict[Place, List], before: dict[Place, Abstract]
 ) -> None:
-    """Remember which lists the ones it gives may be in Python."""
+    """Record which lists the returned lists may be in Python."""
     for handle, same in zip(lists, outcome.same, strict=True):
         contents, memory = reader.cells[handle], set[Value]()
         for other in same:
@@ -228,7 +228,7 @@ def note_lists(
 
 
 def unit_name(reader: Reader, name: str) -> str:
-    """A name for it in the generated module, where it must not stand in the way of what the code there calls."""
+    """Its name in the generated module. It must not hide names that the code there uses."""
     units = {u.name for u in reader.units.values()}
     derived = {f"{u}{ending}" for u in units for ending in _DERIVED}
     taken = {*_TAKEN, *units, *derived, *(u.removesuffix(ending) for u in units for ending in _DERIVED)}
@@ -240,7 +240,7 @@ def unit_name(reader: Reader, name: str) -> str:
 
 
 def lendable(reader: Reader, x: Abstract) -> Abstract:
-    """A list as something that may be read elsewhere while it changes here: a copy, but for those lent to us."""
+    """A copy of a list, because this list may change while the copy is read. Borrowed lists are not copied."""
     contents = contents_of_list(reader, x) if isinstance(x, List) else x
     if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
         if contents.at:
@@ -259,7 +259,7 @@ def kind_of(reader: Reader, x: Abstract) -> Description:
 
 
 def description_passed(x: Abstract) -> Description:
-    """How an argument is described: numbers by their type, lists by what they hold."""
+    """The description of an argument: numbers by their type, lists by their contents."""
     if not isinstance(x, Items | Stored):
         return loosened(describe(x))
     contents = describe(x) if isinstance(x, Stored) else as_stored(x)
@@ -291,7 +291,7 @@ def seen_around(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: 
 
 
 def _order(key: Location) -> Key:
-    """Lists come before names, so that the parameters have one order."""
+    """Lists come before names, so that the order of parameters is fixed."""
     return key if isinstance(key, tuple) else (0, str(key.number))
 
 
@@ -327,7 +327,7 @@ def closures_around(reader: Reader, x: Abstract) -> Iterator[Closure]:
 
 
 def described_surrounding(reader: Reader, key: Location, assigned: bool) -> Description:
-    """How a name of an enclosing function is passed: constants stay constants unless somebody assigns them."""
+    """How a name of an enclosing function is passed. Constants stay constants unless they are assigned."""
     x = reader.cells[key]
     if assigned and isinstance(x, List):
         contents = reader.cells[x]
@@ -346,7 +346,7 @@ def read_unit(
     surroundings: dict[Location, Description],
     node: ast.AST,
 ) -> None:
-    """Read a recursive function until what it gives reaches a fixed point."""
+    """Read a recursive function until its results reach a fixed point."""
     before, made_here, known, unknown = reader.state, reader.made_here, dict(reader.units), reader.unknown
     calling = reader.span if reader.frame.library else reader.span_of(node)
     reader.units_in_progress.append(unit)
@@ -379,7 +379,7 @@ def read_unit_once(
     node: ast.AST,
     calling: Span | None,
 ) -> bool:
-    """Read the function; true if what it gives is what was assumed."""
+    """Read the function. Returns true if the results agree with the assumption."""
     early = len(reader.early)
     reader.state = State()
     params: list[Value] = []
@@ -401,7 +401,7 @@ def read_unit_once(
             settle(reader)
         except NeverReturns:
             if len(reader.early) > early:
-                raise  # what it needs is made by a later iteration of the loop that calls it
+                raise  # it needs a value that a later iteration of the calling loop assigns
             never = f"`{like.name}` never returns without calling itself"
             raise Refusal(Problem("SD305", never, calling)) from None
         if isinstance(result, Poison):
@@ -415,7 +415,7 @@ def read_unit_once(
 
 
 def copy_lists(reader: Reader, slots: dict[Place, List], outcome: Outcome | None) -> None:
-    """The lists that it changes are its own from the start."""
+    """The lists that it changes are copied at the start."""
     changed = {*outcome.lists, *outcome.changed} if outcome is not None else set()
     for slot in slots:
         contents = reader.cells[slots[slot]]
@@ -426,7 +426,7 @@ def copy_lists(reader: Reader, slots: dict[Place, List], outcome: Outcome | None
 
 
 def receive_parameter(reader: Reader, key: Location, d: Description, node: ast.AST) -> list[Value]:
-    """A parameter for something that it is given; what cannot be passed must not be used."""
+    """A parameter for an argument. One that cannot be passed is poisoned."""
     if leaf_types(d) is None:
         what = f"`{name_at(key)}`" if is_variable(key) else "the list"
         problem = Problem(

@@ -1,4 +1,4 @@
-"""What a recursive function gives: its result, the names it has assigned, and the lists it has changed."""
+"""The results of a recursive function: its return value, the names it assigns, and the lists it changes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from srcdiff.signature.descriptions import Description
 
 
 def owned_in(d: Description) -> int:
-    """How many lists something of this description is or holds."""
+    """The number of lists in a value of this description."""
     return 1 if d.kind == "owned" else sum(map(owned_in, d.parts))
 
 
 def storage_in(d: Description) -> Iterator[int]:
-    """For each value that something of this description is made of, the number of the list it belongs to, or -1."""
+    """For each run-time value of this description, the number of the list that it belongs to, or -1."""
     lists = 0
 
     def visit(d: Description) -> Iterator[int]:
@@ -49,34 +49,34 @@ def storage_in(d: Description) -> Iterator[int]:
 
 
 Place = str | Location
-"""Where a recursive function has a list from: an argument, or a name or a list of the functions around it."""
+"""The source of a list in a recursive function: an argument, or a name or a list of the enclosing functions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a recursive function gives and does."""
+    """The results and effects of a recursive function."""
 
     result: Description
     changed: dict[Location, Description] = field(default_factory=dict)
-    """Names of enclosing functions that it assigns."""
+    """The names of enclosing functions that it assigns."""
     lists: dict[Place, Description] = field(default_factory=dict)
-    """Lists that it is given and changes, as it leaves them."""
+    """The lists that it is given and changes, in their final state."""
     written: frozenset[int] = frozenset()
-    """The parameters that are arrays it writes into."""
+    """The array parameters that it writes."""
     shares: tuple[frozenset[Hashable], ...] = ()
-    """For each array it gives, what that may be in Python: parameters and earlier results, by number, and others."""
+    """For each array it returns, its possible aliases: parameters and earlier results, by number, and others."""
     same: tuple[frozenset[Place | int], ...] = ()
-    """For each list it gives, which of the given ones that may be in Python, or which of the earlier results."""
+    """For each list it returns, the argument lists or earlier results that it may be in Python."""
 
     @property
     def gives(self) -> Description:
-        """All that comes back."""
+        """All results."""
         lists = (Description("owned", None, (d,)) for d in self.lists.values())
         return Description("tuple", None, (self.result, *self.changed.values(), *lists))
 
     @property
     def new_lists(self) -> int:
-        """How many lists it gives beside those that it is given."""
+        """The number of returned lists that are not among its arguments."""
         return sum(owned_in(d) for d in (self.result, *self.changed.values()))
 
 
@@ -89,7 +89,7 @@ class Unit:
     outcome: Outcome | None = None
     function: Function | None = None
     problems: tuple[Problem, ...] = ()
-    """What is wrong with it: to be said by everyone who calls it, also where somebody was not listened to before."""
+    """Its problem, which is reported for each caller, also if an earlier reading discarded it."""
 
 
 _GIVES = "use numbers, arrays, or lists of numbers or of tuples of numbers"
@@ -100,7 +100,7 @@ def holds_arrays(x: Stored) -> bool:
 
 
 def widened(a: Description, b: Description) -> Description:
-    """What holds either; of two kinds of things the second, since a later reading knows more."""
+    """The join of two descriptions. If they have no join, the second one, because a later reading knows more."""
     lists = {a.kind, b.kind} <= {"items", "stored"}
     found = join(a, b) if lists or a.kind == b.kind else b
     return b if leaf_types(found) is None else found
@@ -114,7 +114,7 @@ def outcome_of(
     operations: list[Operation],
     assumed: Outcome | None,
 ) -> tuple[Outcome, list[tuple[Abstract, Description]]]:
-    """What it gives: its result, the names that it has assigned, and the lists that it has changed."""
+    """Its outcome: the return value, the names that it assigns, and the lists that it changes."""
     if isinstance(result, Group):
         result = result.remade(map(functools.partial(forced, reader), result.items))
     before = assumed or Outcome(description_handed(reader, result, "the result of"))
@@ -140,7 +140,7 @@ def outcome_of(
 
 
 def description_handed(reader: Reader, x: Abstract, what: str) -> Description:
-    """How something is described that it gives: lists by what they hold."""
+    """The description of a returned value. Lists are described by their contents."""
     if isinstance(x, List):
         return Description("owned", None, (contents_handed(reader, reader.cells[x], what),))
     if isinstance(x, Group):
@@ -156,7 +156,7 @@ def description_handed(reader: Reader, x: Abstract, what: str) -> Description:
 
 
 def contents_handed(reader: Reader, contents: Abstract, what: str) -> Description:
-    """What a list holds when it is given back: as many as are known, or any number of one kind."""
+    """The contents of a returned list: the known elements, or any number of one type."""
     if isinstance(contents, Items):
         return Description("items", None, tuple(handed_element(reader, i, what) for i in contents.items))
     if not isinstance(contents, Stored) or holds_arrays(contents) or holds_lists(contents.element):
@@ -173,7 +173,7 @@ def handed_element(reader: Reader, x: Abstract, what: str) -> Description:
 
 
 def is_changed(reader: Reader, handle: List, given: Cells, operations: list[Operation]) -> bool:
-    """Whether a list that it was given is another now."""
+    """Whether a list argument has been changed."""
     before = given[handle]
     now = reader.cells.get(handle, before)
     if now is not before and now != before:
@@ -189,7 +189,7 @@ def with_effects(
     given: Cells,
     slots: dict[Place, List],
 ) -> Outcome:
-    """With what can be read off the whole function: which arrays it writes, and what its results may be."""
+    """The outcome with facts about the whole function: the arrays it writes, and possible aliases of results."""
     sites = points_to(function)
     written = written_by(reader, function, sites)
     params = {p: k for k, p in enumerate(function.params)}
@@ -228,7 +228,7 @@ def same_as_given(
     given: Cells,
     slots: dict[Place, List],
 ) -> tuple[frozenset[Place | int], ...]:
-    """For each list, which of the given ones it may be: those whose storage it has, and those that have none."""
+    """For each list, the argument lists that it may be: those with the same storage, and those without storage."""
     contents = {slot: given[handle] for slot, handle in slots.items()}
     without = {slot for slot, x in contents.items() if not isinstance(x, Stored) or not x.arrays}
     home = {a: slot for slot, x in contents.items() if isinstance(x, Stored) for a in x.arrays}

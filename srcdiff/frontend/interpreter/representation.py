@@ -1,4 +1,4 @@
-"""How abstract values are represented at run time: the values that they consist of, converted to a description."""
+"""The run-time representation of abstract values: the values that they consist of, converted to a description."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def as_value(reader: Reader, x: Abstract, node: ast.AST | None = None) -> Value:
 
 
 def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, list[Value]]:
-    """New run-time values for something of this description."""
+    """New run-time values for a value of this description."""
     if d.kind == "value":
         value = reader.register(Value(d.detail, name))
         for part in d.parts:
@@ -150,7 +150,7 @@ def leaves_of(reader: Reader, x: Abstract, d: Description) -> list[Value]:
 
 
 def option_number(reader: Reader, x: Abstract, among: tuple[Abstract, ...]) -> Value:
-    """Which of several functions it is."""
+    """The number that selects one of several functions."""
     if isinstance(x, Choice):
         places = [option_number(reader, o, among) for o in x.options]
         result = places[-1]
@@ -163,7 +163,7 @@ def option_number(reader: Reader, x: Abstract, among: tuple[Abstract, ...]) -> V
 
 
 def nothing_of(reader: Reader, type_: Type) -> Value:
-    """A value that nobody reads, where a name is not assigned."""
+    """A value that is never read, for a name that is not assigned."""
     if isinstance(type_, Array):
         out = Value(type_)
         reader.add(Alloc(out, tuple(reader.const(0) for _ in range(type_.rank)), None, span=reader.span))
@@ -176,7 +176,7 @@ def nothing_of(reader: Reader, type_: Type) -> Value:
 
 
 def as_stored(reader: Reader, array: Value, value: Value) -> Value:
-    """The conversion that NumPy makes where it stores a number; an imaginary part has no place among real numbers."""
+    """The conversion on a store into an array, as in NumPy. Imaginary parts are refused for real arrays."""
     if not is_inexact(array.type):
         return reader.cast(value, BOOL if array.array.dtype == "bool" else INT)
     if is_float(value.type) or (is_complex(value.type) and is_complex(array.type)):
@@ -185,5 +185,5 @@ def as_stored(reader: Reader, array: Value, value: Value) -> Value:
 
 
 def write_element(reader: Reader, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
-    """Store with the conversion that NumPy makes."""
+    """Store an element with NumPy's conversion."""
     reader.store(array, indices, as_stored(reader, array, value), adds)

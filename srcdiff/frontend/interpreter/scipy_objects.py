@@ -1,8 +1,8 @@
 """Objects of SciPy: distributions, frozen or not, and their methods.
 
 A distribution of `scipy.stats` is a constant, and `norm(loc, scale)` is the distribution together with its parameters,
-like a `functools.partial`. Their methods are programs of the library (`library/distributions.py`). Nothing of SciPy is
-imported here: its objects are known by the modules that are loaded.
+like a `functools.partial`. Their methods are programs of the library (`library/distributions.py`). SciPy is not
+imported here: its objects are recognised by the loaded modules.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _is_scipys(value: Any) -> bool:
 
 
 def _distribution(value: Any) -> str:
-    """The name of a distribution of `scipy.stats`; empty for everything else."""
+    """The name of a distribution of `scipy.stats`; empty for other objects."""
     stats = sys.modules.get(_STATS)
     if stats is None or not _is_scipys(value):
         return ""
@@ -41,7 +41,7 @@ def _distribution(value: Any) -> str:
 
 
 def _frozen(value: Any) -> str:
-    """The name of the distribution whose parameters an object of `scipy.stats` fixes; empty for everything else."""
+    """The name of the distribution of a frozen object of `scipy.stats`; empty for other objects."""
     stats = sys.modules.get(_STATS)
     if stats is None or not _is_scipys(value):
         return ""
@@ -79,9 +79,9 @@ def _method(reader: Reader, distribution: str, name: str, node: ast.AST) -> Any:
 
 
 def _parameters(reader: Reader, name: str, frozen: Any, node: ast.AST) -> dict[str, Abstract]:
-    """The parameters that an object outside has fixed: numbers and arrays are inputs, read at each call."""
+    """The parameters of an outside frozen distribution. Numbers and arrays are inputs, read at each call."""
     whole = Constant(frozen)
-    if not hasattr(frozen, "kwds"):  # several dimensions
+    if not hasattr(frozen, "kwds"):  # a multivariate distribution
         return {n: lift(reader, getattr(frozen, n), Attribute(whole, n), n, (), node) for n in ("mean", "cov")}
     args, keywords = Attribute(whole, "args"), Attribute(whole, "kwds")
     reader.guard(args, frozen.args)
@@ -113,7 +113,7 @@ def _bound(
 def call_method(
     reader: Reader, method: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A method of a distribution: its parameters by position or by name, then the program of the library."""
+    """A call of a distribution's method: its parameters by position or by name, then the program of the library."""
     first = "q" if method.name in ("ppf", "isf") else "k" if "scale" not in method.parameters else "x"
     first = first if method.standard else "x"
     named = dict(keywords)
@@ -136,7 +136,7 @@ def call_method(
 
 
 def is_callable(target: Any) -> bool:
-    """Whether a call of the object means something here."""
+    """Whether calls of the object are supported."""
     return bool(_distribution(_owner(target)))
 
 
@@ -152,5 +152,5 @@ def call_object(
         if target.__name__ == "freeze":
             return call_object(reader, target.__self__, args, keywords, node)
         return call_method(reader, _method(reader, name, target.__name__, node), args, keywords, node)
-    _method(reader, name, "cdf" if name != "multivariate_normal" else "pdf", node)  # whether it is known
+    _method(reader, name, "cdf" if name != "multivariate_normal" else "pdf", node)  # check
     return Partial(Static(target), (), _bound(reader, name, args, keywords, node))

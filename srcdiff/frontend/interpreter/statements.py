@@ -1,7 +1,7 @@
 """Statements.
 
-Exits become numbers: `break`, `continue` and `return` set an exit code, and the following statements move into the
-other branch or under a test of the code, so that later stages have only branches and loops.
+Exits become numbers: `break`, `continue` and `return` set an exit code. The following statements move into the other
+branch or under a test of the code, so that later stages only see branches and loops.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from srcdiff.signature.trees import NODES
 
 
 def values_in(x: Abstract) -> list[Value]:
-    """The values that an argument is made of, as far as they have been computed."""
+    """The run-time values of an argument that have been computed so far."""
     found = [leaf.array if isinstance(leaf, Lazy) else leaf for leaf in NODES.leaves(x)]
     return [value for value in found if isinstance(value, Value)]
 
@@ -120,14 +120,14 @@ def read_statements(reader: Reader, body: list[ast.stmt]) -> None:
 
 
 def note_conflicts(reader: Reader, statement: ast.stmt, before: Cells) -> None:
-    """Remember after which statement a name has got two types."""
+    """Record the statement after which a name has two types."""
     for key, x in reader.cells.items():
         if isinstance(x, Poison) and x.problem is not None and not isinstance(before.get(key), Poison):
             reader.culprits.setdefault(x.problem, statement)
 
 
 def go_on(reader: Reader, code: Abstract, rest: list[ast.stmt]) -> None:
-    """Read the statements behind one that may have left: they run if it has not."""
+    """Read the statements after one that may have left. They run if it has not."""
     goes_on = is_among(reader, code, frozenset((GOES_ON,)))
     reached: list[Abstract] = []
     others = possible(reader, code) - {GOES_ON}
@@ -146,7 +146,7 @@ def go_on(reader: Reader, code: Abstract, rest: list[ast.stmt]) -> None:
     fork(reader, goes_on, then, orelse)
     ends = not reached or reached[0] in (Static(RETURNS), Static(RAISES))
     if reader.context.loop_depth == 0 and ends and not reader.dead and not caught(others):
-        reader.leave(RETURNS)  # outside of loops, the other way out is to have returned already
+        reader.leave(RETURNS)  # outside of loops, the only other exit is a return
 
 
 def after_exit(reader: Reader, rest: list[ast.stmt]) -> None:
@@ -155,9 +155,9 @@ def after_exit(reader: Reader, rest: list[ast.stmt]) -> None:
 
 
 def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> bool:
-    """Read a statement; true if the statements behind it have been read as well.
+    """Read a statement. Returns true if the statements after it were read too.
 
-    A problem in it is noted, and what it would have assigned cannot be used.
+    If there is a problem, it is recorded, and the names that the statement assigns are poisoned.
     """
     if not reader.frame.library:
         reader.span = reader.span_of(statement)
@@ -316,7 +316,7 @@ def raise_statement(reader: Reader, node: ast.Raise) -> None:
 
 
 def returned_value(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
-    """What is returned: from a recursive function, a copy of a list that others have too."""
+    """The returned value. A recursive function returns a copy of a list that is not new."""
     if isinstance(x, Group):
         return x.remade(returned_value(reader, i, node) for i in x.items)
     if reader.frame is not reader.context.unit_frame or not isinstance(x, List):

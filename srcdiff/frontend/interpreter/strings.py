@@ -28,7 +28,7 @@ TEXT_METHODS = frozenset(
         *("split", "startswith", "strip", "title", "upper"),
     )
 )
-"""Those that give a text, a number or a truth value, or a tuple or list of texts."""
+"""Methods that return a string, a number, a truth value, or a tuple or list of strings."""
 
 
 _CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
@@ -57,7 +57,7 @@ def joined(a: Text, b: Text) -> Text:
 
 
 def literal(text: str) -> Text:
-    """A text that is there as it stands."""
+    """The text of a format, without fields."""
     return Text(text.replace("{", "{{").replace("}", "}}"))
 
 
@@ -106,7 +106,7 @@ def fits_format(reader: Reader, example: Any, template: str, node: ast.AST) -> N
 
 
 def text_of(reader: Reader, x: Abstract, node: ast.AST, conversion: str = "") -> Text:
-    """What `str` makes of it, or `repr`."""
+    """The text of `str` or `repr` for a value."""
     match x:
         case Static():
             return literal(f"{{{conversion}}}".format(x.value))
@@ -156,7 +156,7 @@ def call_format(reader: Reader, node: ast.AST, x: Abstract, spec: Abstract = Sta
 def text_method(
     reader: Reader, name: str, owner: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    """A method of a text that is known, with arguments that are known: what it gives is known too."""
+    """A method of a constant string with constant arguments. It is evaluated at compile time."""
     try:
         result = getattr(str, name)(*(known(x) for x in (owner, *args)), **{n: known(x) for n, x in keywords.items()})
     except LookupError:
@@ -194,7 +194,7 @@ def text_format(reader: Reader, node: ast.AST, owner: Static, *args: Abstract, *
 def text_operation(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
-    """`"%.3f" % x`, and a text before or behind another."""
+    """`"%.3f" % x`, and concatenation of strings."""
     if op is ast.Mod and isinstance(left, Static) and isinstance(left.value, str):
         return percent_format(reader, left.value, right.items if isinstance(right, Tuple) else (right,), node)
     texts = [x for x in (left, right) if isinstance(x, Text)]
@@ -230,7 +230,7 @@ def percent_format(reader: Reader, template: str, args: tuple[Abstract, ...], no
 
 
 def argument_of(part: Any) -> Abstract:
-    """An argument of an exception, as `exception_argument` made it."""
+    """An argument of an exception, from the form that `exception_argument` returns."""
     match part:
         case Value():
             return part
@@ -242,7 +242,7 @@ def argument_of(part: Any) -> Abstract:
 
 
 def exception_argument(reader: Reader, x: Abstract, node: ast.AST) -> Any:
-    """An argument of an exception: a constant, a value, a text with values, or a tuple of the first two."""
+    """An argument of an exception: a constant, a value, text with values, or a tuple of constants and values."""
     match x:
         case Static(value=None | str() | int() | float()) if not isinstance(x.value, enum.Enum):
             return x.value
@@ -273,7 +273,7 @@ def print_call(reader: Reader, node: ast.Call) -> Abstract:
     plain = options == {"sep": " ", "end": "\n", "flush": False}
     if plain and all(isinstance(x, Static) or (isinstance(x, Value) and not _array(x)) for x in args):
         parts = tuple(str(x.value) if isinstance(x, Static) else x for x in args)
-        if all(p.isprintable() for p in parts if isinstance(p, str)):  # Numba prints no other texts
+        if all(p.isprintable() for p in parts if isinstance(p, str)):  # Numba only prints these strings
             reader.add(Print(parts, span=reader.span))
             return Static(None)
     text = Text("")
@@ -315,7 +315,7 @@ for _name, _level in _LEVELS.items():
 
 
 def log(reader: Reader, node: ast.AST, name: str, level: int, message: Abstract, args: Sequence[Abstract]) -> Abstract:
-    """A message for a logger, as `print`."""
+    """A log message. Like `print`, it happens once."""
     if args:
         if not (isinstance(message, Static) and isinstance(message.value, str)):
             reader.refuse("SD205", node, "the text of the message must be known at compile time")
@@ -343,7 +343,7 @@ def warn_call(
 
 @handles(warnings.simplefilter, warnings.filterwarnings)
 def filter_call(reader: Reader, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
-    """Derivatives give no warnings but those of the program."""
+    """`warnings.filterwarnings` and similar calls: derivatives only give the warnings of the program."""
     if args and args[0] == Static("error"):
         reader.refuse("SD102", node, "warnings that become errors are not supported")
     return Static(None)

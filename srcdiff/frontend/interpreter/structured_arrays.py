@@ -1,4 +1,4 @@
-"""NumPy's structured arrays and records: a field of them is an array or a number of its own.
+"""NumPy's structured arrays and records: each field is an array or a number.
 
 p["k"], p.k             the field, an array           r = p[i]; r["k"], r.k     the element of the field
 p[a:b], p[mask]         of each field the part        p[i] = q[j]               field by field
@@ -37,7 +37,7 @@ from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
 
 
 def write_field(reader: Reader, x: Records, name: str, value: Abstract, node: ast.AST) -> None:
-    """`r["k"] = value`: into the array; a record that is only a value becomes an element of an array first."""
+    """`r["k"] = value`: a write into the array. A record without an array becomes an element of a new array first."""
     position = field_position(reader, x, name, node)
     if isinstance(x, Structured) and layout_of(x).rank is None:
         if layout_of(x).kind in reader.stateful:
@@ -88,7 +88,7 @@ def subscript_records(reader: Reader, base: Records, where: ast.expr, node: ast.
 
 
 def _names_field(reader: Reader, where: ast.expr) -> bool:
-    """Whether a subscript is a name of a field: it is a text."""
+    """Whether a subscript is a field name, which is a string."""
     if isinstance(where, ast.Constant):
         return isinstance(where.value, str)
     if not isinstance(where, ast.Name | ast.Attribute):
@@ -100,13 +100,13 @@ def _names_field(reader: Reader, where: ast.expr) -> bool:
 
 
 def _items(reader: Reader, base: Structured, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:
-    """The parts of a subscript, with index arrays that are computed once for all fields."""
+    """The parts of a subscript. Index arrays are computed once for all fields."""
     found = array_items(reader, any_field(base), where, node)
     return [i if isinstance(i, Slice | NewAxis | Index) else forced(reader, i) for i in found]
 
 
 def at_items(reader: Reader, base: Structured, items: list[Abstract | Item], node: ast.AST) -> Abstract:
-    """The part of a structured array that a subscript means."""
+    """The part of a structured array that a subscript selects."""
     rank, places = layout_of(base).rank, [i.value for i in items if isinstance(i, Index)]
     if len(places) == len(items) == rank:
         return Element((base, *places))

@@ -1,4 +1,4 @@
-"""The tables of the interpreter: what a piece of syntax, a function, a method or a kind of callable means.
+"""The tables of the interpreter: the meaning of syntax, functions, methods and kinds of callables.
 
 Each row is one function that takes the reader. A module adds its rows by decorators:
 
@@ -38,27 +38,27 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What a call of a function means."""
+    """The meaning of a call of a function."""
 
     run: Callable[..., Abstract]
     lazy: bool
-    """Whether it takes arrays that are not computed yet."""
+    """Whether it accepts arrays that are not computed yet."""
     consumes: bool
-    """Whether it goes through an iterator at once, or when somebody goes through what it gives."""
+    """Whether it consumes an iterator at once, or lazily."""
 
 
 EXPRESSIONS: dict[type[ast.AST], Callable[[Reader, Any], Abstract]] = {}
 STATEMENTS: dict[type[ast.AST], Callable[[Reader, Any], None]] = {}
 COMPOUND: dict[type[ast.AST], Callable[[Reader, Any, list[ast.stmt]], bool]] = {}
-"""Statements that may read the statements behind them too, once for each way to reach those; then they give true."""
+"""Statements that may also read the statements after them, once for each path. Then they return true."""
 HANDLERS: dict[Any, Handler] = {}
 """Functions, by the object that is called."""
 SYNTAX: dict[Any, Callable[[Reader, ast.Call], Abstract | None]] = {}
-"""Functions that are asked before their arguments are evaluated; they may decline."""
+"""Functions that are handled before their arguments are evaluated. They may decline."""
 KINDS: dict[type, Callable[..., Abstract | None]] = {}
-"""What a call of an object of a class means; it may decline."""
+"""The meaning of calls of objects of a class. They may decline."""
 MARKERS: dict[str, Handler] = {}
-"""What a call of an object means that has an attribute of this name: those of srcdiff itself say so."""
+"""The meaning of calls of objects with this attribute, which srcdiff's own objects have."""
 METHODS: dict[tuple[str, str], Callable[..., Abstract]] = {}
 DEVICE: dict[str, Callable[..., Abstract]] = {}
 CALLEES: dict[type, Callable[..., Abstract]] = {}
@@ -66,7 +66,7 @@ CALLEES: dict[type, Callable[..., Abstract]] = {}
 OPERATIONS: dict[type, Callable[..., Abstract | None]] = {}
 """Operators, by the kind of one of their operands; they may decline."""
 IN_PLACE: dict[type, Callable[..., Abstract | None]] = {}
-"""Operators of augmented assignments, by the kind of what is changed; they may decline."""
+"""Operators of augmented assignments, by the kind of their target; they may decline."""
 COMPARISONS: dict[type, Callable[..., Abstract | None]] = {}
 """Comparisons, by the kind of one of their operands; they may decline."""
 UNARY: dict[type, Callable[..., Abstract | None]] = {}
@@ -76,9 +76,9 @@ SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
 DRAWS: dict[str, Callable[..., Abstract]] = {}
 """Methods of sources of random numbers."""
 GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}
-"""Iterators that hand their elements to `take`, one after the other; they give how that was left, as a loop does."""
+"""Iterators that pass their elements to `take` in order. They return the exits, as a loop does."""
 LEAVES: dict[str, Callable[..., list[Value]]] = {}
-"""The run-time values of something, converted to a description of this kind."""
+"""The run-time values of an abstract value, converted to a description of this kind."""
 
 
 def _adds(table: dict[Any, Any], *keys: Any) -> Callable[[Run], Run]:
@@ -175,5 +175,5 @@ def leaves(*kinds: str) -> Callable[[Run], Run]:
 
 
 def row_of_kind(target: Any) -> Callable[..., Abstract | None] | None:
-    """The row for the class of an object, or for the nearest class above it."""
+    """The row for the class of an object, or for its nearest base class."""
     return next((KINDS[kind] for kind in type(target).__mro__ if kind in KINDS), None)

@@ -1,1 +1,1 @@
-"""The user's functions: their text, what they read from outside, and what Numba was told."""
+"""The user's functions: their source, their outside values, and their Numba options."""

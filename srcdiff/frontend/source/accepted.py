@@ -25,7 +25,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
 
 
 def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
-    """Every piece of syntax in the function that is not supported."""
+    """All unsupported syntax in the function."""
     problems: dict[ast.AST, Problem] = {}
     body = captured.node.body if isinstance(captured.node.body, list) else [captured.node.body]
     stack: list[ast.AST] = list(reversed(body))

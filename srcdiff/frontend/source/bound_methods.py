@@ -22,16 +22,16 @@ from srcdiff.signature.structures import is_plain_class
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The function that stands for a bound method, and its syntax."""
+    """The function that replaces a bound method, and its syntax tree."""
 
     function: types.FunctionType
     node: ast.FunctionDef
     instance: str
-    """The name of the parameter that is the instance."""
+    """The name of the instance parameter."""
 
 
 def method_behind(function: Any) -> types.MethodType | None:
-    """The bound method that is called when something is called: itself, or the `__call__` of an instance."""
+    """The bound method behind a callable: itself, or the `__call__` of an instance."""
     if isinstance(function, types.MethodType):
         compiled = class_of_value(function.__self__)
         if compiled is not type(function.__self__):
@@ -45,7 +45,7 @@ def method_behind(function: Any) -> types.MethodType | None:
 
 
 def opened(method: types.MethodType, node: ast.FunctionDef | ast.Lambda, file: str) -> Opened:
-    """A function with the parameters of the method but the first, which it reads from its closure."""
+    """A function with the parameters of the method except the first, which it reads from its closure."""
     function = method.__func__
     assert isinstance(function, types.FunctionType)
     defaults = exactly(function.__defaults__), contents(function.__kwdefaults__)
@@ -65,7 +65,7 @@ def _opened(
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(n) for n in dict.fromkeys(around)], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
-    mention = ast.copy_location(ast.Expr(ast.Name(name, ast.Load())), inner)  # `super()` reads it without a word
+    mention = ast.copy_location(ast.Expr(ast.Name(name, ast.Load())), inner)  # `super()` reads it implicitly
     compiled = copy.copy(inner)
     compiled.body = [*inner.body, mention]
     body: list[ast.stmt] = [compiled, ast.Return(ast.Name(inner.name, ast.Load()))]

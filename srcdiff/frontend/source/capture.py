@@ -22,7 +22,7 @@ from srcdiff.frontend.source.matches import without_matches
 from srcdiff.frontend.source.numba_options import Told, layers, told
 
 WRITTEN_FOR: dict[str, str] = {}
-"""The files of functions that we have written for others, which are in no file, with the files of the others."""
+"""The file names of generated functions that are in no file, and the files that they were generated from."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,15 +31,15 @@ class Captured:
 
     function: types.FunctionType
     code: types.CodeType
-    """The code of the function that the syntax tree belongs to: a function may get other code."""
+    """The code object that the syntax tree belongs to. The code of a function can be replaced."""
     node: ast.FunctionDef | ast.Lambda
     file: str
     told: Told | None = None
     """Its Numba options, if Numba compiles it."""
     method: Any = None
-    """The function of a bound method that it stands for: see bound_methods.py."""
+    """The bound method that the function replaces: see bound_methods.py."""
     instance: str = ""
-    """The name of the instance that this method is bound to."""
+    """The name that holds the instance of the method."""
 
     @property
     def name(self) -> str:
@@ -47,12 +47,12 @@ class Captured:
 
     @property
     def span(self) -> Span:
-        """Where the function is defined."""
+        """The place of the definition of the function."""
         return Span(self.file, self.node.lineno, self.node.col_offset, self.node.col_offset + 3, self.name)
 
 
 def plain_function(function: Any) -> types.FunctionType | None:
-    """The Python function behind a function, a Numba dispatcher, a bound method or one of our own objects."""
+    """The Python function behind a function, a Numba dispatcher, a bound method or an object of srcdiff."""
     found = next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
     method = method_behind(function) if found is None else None
     if method is None or not isinstance(method.__func__, types.FunctionType):
@@ -68,14 +68,14 @@ def plain_function(function: Any) -> types.FunctionType | None:
 
 
 _METHODS: weakref.WeakKeyDictionary[types.FunctionType, Captured] = weakref.WeakKeyDictionary()
-"""Functions that stand for bound methods, with the syntax of the methods."""
+"""Functions that replace bound methods, with the syntax trees of the methods."""
 
 
 T = TypeVar("T")
 
 
 def standing_for(function: Any, kind: type[T]) -> T | None:
-    """What stands in a function's module in its place, if that is of this kind."""
+    """The object under the function's name in its module, if it is of this kind."""
     found: Any = sys.modules.get(getattr(function, "__module__", ""))
     code = getattr(function, "__code__", None)
     for step in code.co_qualname.split(".") if code is not None else ():
@@ -84,7 +84,7 @@ def standing_for(function: Any, kind: type[T]) -> T | None:
 
 
 def findable(function: Any) -> Any:
-    """The function, which pickle finds by its name; behind an object of ours that has its name, as `loss.function`."""
+    """The function, if pickle finds it by its name, or the object of srcdiff with its name, as `loss.function`."""
     if isinstance(function, types.FunctionType) and standing_for(function, object) is not None:
         function.__qualname__ = f"{function.__code__.co_qualname}.function"
     return function
@@ -99,7 +99,7 @@ def _parsed(file: str, text: str) -> ast.Module:
 
 
 class _PrivateNames(ast.NodeVisitor):
-    """Gives private names the name of their class, as Python does: `self.__w` in `Model` is `self._Model__w`."""
+    """Mangles private names, as Python does: `self.__w` in `Model` is `self._Model__w`."""
 
     def __init__(self) -> None:
         self.prefix = ""
@@ -134,7 +134,7 @@ class _PrivateNames(ast.NodeVisitor):
 
 @functools.lru_cache(maxsize=256)
 def _functions(file: str, text: str) -> dict[tuple[str, int], list[ast.AST]]:
-    """The functions in the text by name and first line, where their decorators stand; all lambdas together."""
+    """The functions in the text by name and first line, including decorators. Lambdas share one name."""
     found: dict[tuple[str, int], list[ast.AST]] = {}
     for node in ast.walk(_parsed(file, text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -151,7 +151,7 @@ def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.
         line = code.co_firstlineno
         near = [n for n in functions.get(("<lambda>", 0), []) if isinstance(n, ast.Lambda)]
         near = [n for n in near if n.lineno <= line <= (n.end_lineno or n.lineno) and _contains(n, function)]
-        return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
+        return [min(near, key=_extent)] if near else []  # lambdas may be nested
     found = functions.get((code.co_name, code.co_firstlineno), [])
     if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
         raise Refusal(Problem("SD104", f"`{function.__name__}` is a coroutine function", first_line(function)))
@@ -164,7 +164,7 @@ def _extent(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int]:
 
 
 def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
-    """Whether the lambda's body holds every place that the code speaks of."""
+    """Whether the lambda's body contains all positions in the code."""
     body, places = node.body, set()
     for start, end, column, end_column in function.__code__.co_positions():
         if (
@@ -187,16 +187,16 @@ def _unreadable(function: types.FunctionType, reason: str, help_: str = "") -> R
 
 
 def first_line(function: types.FunctionType) -> Span:
-    """Where a function was defined, by its code: its text may be another one by now, or gone."""
+    """The place where a function was defined, from its code. The file may have changed since."""
     code = function.__code__
     return Span(code.co_filename, code.co_firstlineno, 0, 3, function.__name__)
 
 
 def capture(function: Any) -> Captured:
-    """Find the syntax tree of the function in its file (or notebook cell), as the text that its code came from."""
+    """Find the syntax tree of the function in its file or notebook cell, in the text that was compiled."""
     plain = plain_function(function)
     if plain is None:
-        raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # and has no line
+        raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # it has no line
     if plain in _METHODS:
         return _METHODS[plain]
     captured: Captured = _captured(plain, plain.__code__)
@@ -208,15 +208,15 @@ _FORGETTING: list[Callable[[], None]] = []
 
 
 def forget_made() -> None:
-    """Make everything anew: what it was made with has changed."""
+    """Discard everything that was made from outside state, because that state has changed."""
     for forget in _FORGETTING:
         forget()
 
 
 def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes the same of the same arguments, the first of which is a function.
+    """Cache the results of a function whose first argument is a function.
 
-    What it has made it keeps for a while, and with it the function: a closure may hold much, so that few are kept.
+    A cached result keeps the function alive, and a closure may hold large objects, so that few results are kept.
     """
     of_few, of_many = functools.lru_cache(maxsize=16)(make), functools.lru_cache(maxsize=512)(make)
     _FORGETTING.extend((of_few.cache_clear, of_many.cache_clear))
@@ -256,9 +256,9 @@ _SEVERAL = ("its line defines several functions", "write each function on its ow
 
 
 def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
-    """The text of a file as it was read before, which may be the text that runs; then as it is now.
+    """The earlier text of a file, which may be the text that runs; then its current text.
 
-    A text that was never in a file may be in `__source__`, of the function or of its module.
+    The text of functions without a file may be in `__source__`, of the function or of its module.
     """
     known = linecache.getlines(file, function.__globals__)
     if known:
@@ -273,14 +273,14 @@ def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
 
 
 def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.AST) -> bool:
-    """Whether the text compiles to the code of the function; srcdiff's own library is taken to."""
+    """Whether the text compiles to the code of the function. srcdiff's own library is trusted."""
     if str(function.__module__).startswith("srcdiff.library"):
         return True
     code = function.__code__
     flags = code.co_flags & _FUTURE_FLAGS
     rewriter = _assertion_rewriter(function) if any(isinstance(n, ast.Assert) for n in ast.walk(node)) else None
     here = _codes(file, text, flags, rewriter).get((code.co_qualname, code.co_firstlineno), [])
-    if isinstance(node, ast.Lambda):  # there may be others in the line
+    if isinstance(node, ast.Lambda):  # the line may have other lambdas
         here = [c for c in here if list(c.co_positions()) == list(code.co_positions())]
     return any(_is_same_code(c, code) for c in here)
 
@@ -291,14 +291,14 @@ _FUTURE_FLAGS = functools.reduce(
 
 
 def _assertion_rewriter(function: types.FunctionType) -> Any:
-    """What has rewritten the assertions of the function's module: pytest does, where it imports tests."""
+    """The hook that rewrote the assertions in the function's module: pytest rewrites the modules of tests."""
     loader = function.__globals__.get("__loader__")
     return loader if type(loader).__module__ == "_pytest.assertion.rewrite" else None
 
 
 @functools.lru_cache(maxsize=64)
 def _codes(file: str, text: str, flags: int, rewriter: Any) -> dict[tuple[str, int], list[types.CodeType]]:
-    """The code of every function in the text, by its name and line; there may be several lambdas in one."""
+    """The code of every function in the text, by its name and line. A line may have several lambdas."""
     tree = ast.parse(text, file)
     if rewriter is not None:
         rewrite = sys.modules[type(rewriter).__module__].rewrite_asserts
@@ -319,9 +319,9 @@ _COMPARED = (
 
 
 def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two code objects do the same, wherever they come from.
+    """Whether two code objects are equivalent, regardless of their origin.
 
-    Numba takes the flag `CO_OPTIMIZED` away from the code of a function that it runs while somebody profiles.
+    While a profiler is active, Numba removes the flag `CO_OPTIMIZED` from the code of functions that it runs.
     """
     flags = (one.co_flags ^ other.co_flags) & ~inspect.CO_OPTIMIZED
     is_alike = not flags and all(getattr(one, name) == getattr(other, name) for name in _COMPARED)
@@ -329,7 +329,7 @@ def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _is_same_constant(one: Any, other: Any) -> bool:
-    """Whether two constants of code objects are the same: `1`, `1.0` and `True` are not, nor are `0.0` and `-0.0`."""
+    """Whether two constants of code objects are equal: `1`, `1.0` and `True` differ, and so do `0.0` and `-0.0`."""
     if type(one) is not type(other):
         return False
     if isinstance(one, types.CodeType):

@@ -1,4 +1,4 @@
-"""The derivatives that users declare: for a function of theirs, and for a function that they cannot edit."""
+"""Derivatives that users declare, for their own functions and for functions that they cannot edit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from srcdiff.library.externals import External
 
 
 class CustomRule:
-    """A function together with its derivative: an adjoint, a tangent, or both.
+    """A function with its derivative: an adjoint, a tangent, or both.
 
-    `adjoint(*arguments, out, out_bar)` gives one adjoint per argument, `tangent(*arguments, out, *argument_dots)` the
-    tangent of the result. The one that is not there is the transpose of the other.
+    `adjoint(*arguments, out, out_bar)` returns one adjoint for each argument, `tangent(*arguments, out,
+    *argument_dots)` the tangent of the result. A missing one is the transpose of the other.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CustomRule:
 
 
 def _declared(function: Any, adjoint: Any, tangent: Any) -> CustomRule:
-    """The rule again: that which stands in the place of its function, if there is one."""
+    """The rule, looked up by the name of its function."""
     there = standing_for(function, CustomRule)
     return CustomRule(function, adjoint, tangent) if there is None else there
 
@@ -60,7 +60,7 @@ def _declared(function: Any, adjoint: Any, tangent: Any) -> CustomRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Declared:
-    """What stands for a function in generated code: another function, or one with a rule of its own."""
+    """The replacement of a function in generated code: another function, or one with a rule."""
 
     function: Callable[..., Any]
     implementation: Callable[..., Any]
@@ -77,7 +77,7 @@ class RuleTable:
     def __init__(self) -> None:
         self.rows: dict[Hashable, Declared] = {}
         self.version = object()
-        """Another object after each change."""
+        """A token that is replaced by each change of the table."""
 
     def find(self, function: Any) -> Declared | None:
         return self.rows.get(_identity(function)) if self.rows else None
@@ -95,20 +95,20 @@ RULES = RuleTable()
 
 
 def _identity(function: Any) -> Hashable:
-    """The same for the same function. A bound method is another object each time that it is looked up."""
+    """The identity of a function. A bound method is a new object for each lookup, so it is identified by its parts."""
     if isinstance(function, types.MethodType):
         return id(function.__self__), _identity(function.__func__)
     if isinstance(function, types.BuiltinMethodType) and not isinstance(function.__self__, types.ModuleType | None):
         return id(function.__self__), function.__name__
     if getattr(function, "__srcdiff_derivative__", None) is None:
         function = next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), function)
-    return id(function)  # a row keeps its function alive
+    return id(function)  # the table keeps the function alive
 
 
 class RulesRead:
-    """The rules that a program was read with, or their absence: the place of one guard for all of them.
+    """The rules that were read for a program, or their absence: one guard for all of them.
 
-    As long as no rule is declared, the guard compares two objects.
+    While the table does not change, the guard only compares two objects.
     """
 
     scope = None
@@ -158,13 +158,13 @@ def declare(
 
 
 def require_declarable(function: Any) -> None:
-    """Refuse what cannot have a rule."""
+    """Refuse objects that cannot have a rule."""
     if not callable(function):
         raise TypeError(f"`rule_for` takes the function that the rule is for, not {function!r}")
     if isinstance(function, type):
         raise TypeError(f"`rule_for` takes a function, not the class `{function.__name__}`")
     method = function if isinstance(function, types.MethodType) else method_behind(function)
-    if method is not None and isinstance(method.__func__, types.FunctionType):  # those of C have no source to find
+    if method is not None and isinstance(method.__func__, types.FunctionType):  # methods written in C have no source
         owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
         name = f"{owner.__name__}.{method.__name__}"
         name += ".__func__" if isinstance(method.__self__, type) else ""

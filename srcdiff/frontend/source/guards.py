@@ -1,7 +1,7 @@
-"""Guards: the outside values of a program, checked at every call; if one fails, the function is read again.
+"""Guards: the outside values of a program, checked in every call. If one fails, the function is read again.
 
-While a function is read, every value from outside is recorded, with the place where it was looked up. A place is looked
-up as in Python, in the scope of the function that names it:
+While a function is read, every outside value is recorded, with the place where it was looked up. A place is looked up
+as in Python, in the scope of the function that contains the name:
 
     place                                       as text                 what is noted
     Variable(loss, "np")                        np                      the module
@@ -33,44 +33,44 @@ from srcdiff.signature.structures import layout_of
 
 
 class ChangedError(Exception):
-    """Something outside of a program is not what the program was read with."""
+    """An outside value of a program has changed since the program was read."""
 
 
 Scope = Any
-"""A function in whose scope a name is looked up, or None; mypy takes functions in attributes for methods."""
+"""The function in whose scope a name is looked up, or None. (mypy takes functions in attributes for methods.)"""
 
 Named = Callable[[Any], str]
-"""Gives names to objects. If it is `Names`, it also knows the variables that hold what stands at some places."""
+"""A function that names objects. If it is `Names`, it also knows the variables that hold the values of some places."""
 
 
 # -- places ----------------------------------------------------------------------------------------------------------
 
 
 class Place(Protocol):
-    """Where something was looked up."""
+    """The place where an outside value is looked up."""
 
     @property
     def scope(self) -> Scope:
-        """The function in whose scope the text is to be read, if that matters."""
+        """The function in whose scope the text is evaluated, if that matters."""
         ...
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for the same place."""
+        """A key that is equal for equal places."""
         ...
 
     def text(self, name: Named) -> str:
-        """The expression that looks it up; `name` gives a name to an object."""
+        """The expression that looks it up. `name` gives objects a name."""
         ...
 
     def read(self) -> Any:
-        """What is there now."""
+        """The current value."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """An object that is known itself."""
+    """A known object."""
 
     value: Any
     scope = None
@@ -88,7 +88,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """A name that is not the function's own: a variable of a function around it, of its module, or a builtin."""
+    """A free variable of a function: in an enclosing function, in its module, or a builtin."""
 
     scope: Scope
     name: str
@@ -104,7 +104,7 @@ class Variable:
         return self.name
 
     def read(self) -> Any:
-        """Raises NameError where there is no such variable, and where it has no value."""
+        """Raises NameError for an undefined or unassigned variable."""
         code, name = self.scope.__code__, self.name
         if name in code.co_freevars and self.scope.__closure__ is not None:
             try:
@@ -166,7 +166,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """What a function of ours says about something: how a structure is made, which attribute a class has."""
+    """A property computed by one of our functions: the form of a structure, or an attribute of a class."""
 
     function: Callable[..., Any]
     of: Place
@@ -189,7 +189,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassEntry:
-    """What a class, or the first one above it that has it, holds under a name. The names in all of them are guarded."""
+    """An attribute of a class, looked up in its bases. The names in all of these classes are guarded."""
 
     kind: type
     name: str
@@ -208,7 +208,7 @@ class ClassEntry:
 
 
 def text_of(place: Place, name: Named) -> str:
-    """The expression for what stands at a place: a variable, if one holds it."""
+    """The expression for the value at a place. It is a variable, if one holds the value."""
     known = name.loaded.get(place.key) if isinstance(name, Names) else None
     return known or place.text(name)
 
@@ -217,7 +217,7 @@ def text_of(place: Place, name: Named) -> str:
 
 
 def exactly(value: Any) -> Any:
-    """A value to compare with another of any type."""
+    """A value that can be compared with values of any type."""
     if type(value) is tuple:
         return (tuple, *map(exactly, value))
     return (type(value), value) if type(value) in VALUES else Kept(value)
@@ -229,9 +229,10 @@ def contents(value: dict[str, Any] | None) -> Any:
 
 
 def made(value: Any, around: tuple[int, ...] = ()) -> Any:
-    """How a tuple, a list, a dictionary or an instance is made: its class, what it names, and its parts.
+    """The form of a tuple, a list, a dictionary or an instance: its class, its names, and its parts.
 
-    Of floats and arrays, which are read at every call, only the type. Something may refer to what is `around` it.
+    For floats and arrays, which are read in every call, the form is only the type. A value may refer to those that are
+    `around` it.
     """
     if isinstance(value, enum.Enum) or id(value) in around:
         return Kept(value)
@@ -246,7 +247,7 @@ def made(value: Any, around: tuple[int, ...] = ()) -> Any:
 
 
 def class_entry(kind: type, name: str) -> Any:
-    """What a class, or the first one above it that has it, holds under a name; raises AttributeError."""
+    """An attribute of a class, looked up in its bases. Raises AttributeError."""
     for base in kind.__mro__:
         if name in vars(base):
             return vars(base)[name]
@@ -254,7 +255,7 @@ def class_entry(kind: type, name: str) -> Any:
 
 
 def class_names(kind: type) -> tuple[tuple[type, tuple[str, ...]], ...]:
-    """The classes that a class and its instances look attributes up in, and the names of what each holds."""
+    """The classes in which attributes of a class and its instances are looked up, and the names in each."""
     return tuple((base, tuple(vars(base))) for base in kind.__mro__)
 
 
@@ -262,7 +263,7 @@ _ORIGINALS = {module: dict(vars(module)) for module in (np, np.linalg, math, bui
 
 
 def original(module: types.ModuleType, name: str) -> Any:
-    """An attribute of a module as it was before anybody could change it: for what our own functions call."""
+    """The original attribute of a module, in case a user has replaced it: for calls in our own functions."""
     found = _ORIGINALS.get(module, {}).get(name)
     return getattr(module, name) if found is None else found
 
@@ -272,19 +273,19 @@ def original(module: types.ModuleType, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A place, and what was found there."""
+    """A place, and the value found there."""
 
     place: Place
     value: Any
 
     def holds(self) -> bool:
-        """Whether the same is there now."""
+        """Whether the place still has this value."""
         return self.place.read() is self.value
 
 
 @dataclass(slots=True)
 class Guards:
-    """The guards of a program, each place once."""
+    """The guards of a program, one for each place."""
 
     known: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
 
@@ -292,7 +293,7 @@ class Guards:
         self.known.setdefault(place.key, Guard(place, value))
 
     def add_function(self, function: types.FunctionType, code: types.CodeType) -> None:
-        """A function that was read, with its defaults."""
+        """Guard a function that was read, with its defaults."""
         whole = Constant(function)
         self.add(Attribute(whole, "__code__"), code)
         self.add(Attribute(whole, "__defaults__"), function.__defaults__)
@@ -302,7 +303,7 @@ class Guards:
             self.add(Summary(contents, Attribute(whole, "__kwdefaults__")), contents(function.__kwdefaults__))
 
     def add_class(self, kind: type) -> None:
-        """A class whose methods were looked at, to see what its instances do."""
+        """Guard a class whose methods were examined."""
         place = Summary(class_names, Constant(kind))
         if place.key not in self.known:
             self.add(place, class_names(kind))
@@ -312,7 +313,7 @@ class Guards:
 
 
 def names_in(text: str) -> list[Guard]:
-    """Guards for what generated code calls of NumPy and `math`: that it is still theirs.
+    """Guards for the functions of NumPy and `math` that generated code calls, so that a replacement is noticed.
 
     >>> [guard.place.text(lambda module: module.__name__) for guard in names_in("y = np.sin(x) + np.linalg.det(a)")]
     ['numpy.linalg', 'numpy.linalg.det', 'numpy.sin']
@@ -335,7 +336,7 @@ _collected: ContextVar[list[Guard] | None] = ContextVar("_collected", default=No
 
 @contextlib.contextmanager
 def collected() -> Iterator[list[Guard]]:
-    """The guards of all functions that are read in the meantime: of rules, which are read when they are needed."""
+    """Collect the guards of all functions that are read inside the block, such as those of rules."""
     found: list[Guard] = []
     token = _collected.set(found)
     try:
@@ -345,7 +346,7 @@ def collected() -> Iterator[list[Guard]]:
 
 
 def collect(guards: Iterable[Guard]) -> None:
-    """Note the guards of a function that was read."""
+    """Record the guards of a function that was read."""
     found = _collected.get()
     if found is not None:
         found += guards

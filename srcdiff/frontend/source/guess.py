@@ -16,19 +16,19 @@ from srcdiff.ir.types import FLOAT, INT, Array, element_type, is_supported_dtype
 from srcdiff.signature.descriptions import Description
 
 _OF_ARRAYS = frozenset({"shape", "size", "ndim", "copy", "sum", "mean", "dot", "max", "min", "reshape", "ravel"})
-"""Attributes that numbers do not have, or that nobody asks a number for."""
+"""Attributes that only arrays have, or that are only used with arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What an argument is taken for: a description or an example, and what suggests it."""
+    """The guess for an argument: a description or an example, and its reason."""
 
     value: Any
     why: str
 
 
 def guesses(captured: Captured, signature: inspect.Signature) -> dict[str, Guess]:
-    """What every parameter is taken for."""
+    """The guess for every parameter."""
     hints = _hints(captured.function)
     found: dict[str, Guess] = {}
     for name, parameter in signature.parameters.items():
@@ -50,15 +50,15 @@ def guessed_arguments(captured: Captured, signature: inspect.Signature) -> dict[
 
 
 def _hints(function: Any) -> dict[str, Any]:
-    """The annotations as objects; as text where a name in them is known to type checkers alone."""
+    """The annotations as objects; as text if a name in them only exists for type checkers."""
     try:
         return typing.get_type_hints(function)
-    except Exception:  # whatever an annotation raises when it is evaluated
+    except Exception:  # the evaluation of an annotation may raise anything
         return dict(getattr(function, "__annotations__", {}))
 
 
 def _annotated(annotation: Any, function: ast.AST, name: str) -> Description | None:
-    """The type of an annotation; the rank of an array is guessed from its use."""
+    """The type of an annotation. The rank of an array is guessed from its uses."""
     if isinstance(annotation, str):
         described = type_of_text(annotation)
         if described is not None:
@@ -83,7 +83,7 @@ def _array(dtype: str, function: ast.AST, name: str) -> Description:
 
 
 def type_of_text(text: str) -> Description | None:
-    """The description of a type as it is written, `float` or `float64[:, :]`; None if it is none of ours."""
+    """The description of a type in text, `float` or `float64[:, :]`; None if it is unknown."""
     try:
         return described_type(ast.parse(text, mode="eval").body)
     except SyntaxError:
@@ -91,7 +91,7 @@ def type_of_text(text: str) -> Description | None:
 
 
 def described_type(node: ast.expr) -> Description | None:
-    """The same for a type that is parsed already; tuples of types are types of tuples."""
+    """The same for a parsed type. Tuples of types describe tuples."""
     match node:
         case ast.Tuple():
             parts = [described_type(part) for part in node.elts]
@@ -124,7 +124,7 @@ def _dtype(node: ast.expr) -> str | None:
 
 
 def _by_use(function: ast.AST, name: str) -> Description:
-    """An array if it is indexed, an integer if it counts, else a float."""
+    """An array if it is indexed, an integer if it is used as a count, otherwise a float."""
     rank = _rank_by_use(function, name)
     if rank:
         return Description("value", Array("float64", rank))
@@ -136,7 +136,7 @@ def _by_use(function: ast.AST, name: str) -> Description:
 
 
 def _rank_by_use(function: ast.AST, name: str) -> int:
-    """How many axes the uses of a name speak of; zero if none of them needs an array."""
+    """The number of axes that the uses of a name need; zero for a number."""
     return max((_rank(node, name) for node in ast.walk(function)), default=0)
 
 

@@ -17,7 +17,7 @@ from srcdiff.frontend.source.scopes import names_in
 Names = frozenset[str]
 
 _LATER = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)
-"""What may read names when it is called, not where it stands."""
+"""Nodes that read names when they are called, not where they are defined."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -36,7 +36,7 @@ def read_after_iterations(function: ast.FunctionDef | ast.Lambda) -> dict[ast.st
 
 
 class _Liveness:
-    """Goes backwards through statements, with the names that may be read after them."""
+    """Walks statements backwards, with the set of names that may be read after them."""
 
     def __init__(self) -> None:
         self.after_iteration: dict[ast.stmt, Names] = {}
@@ -44,7 +44,7 @@ class _Liveness:
         """The names that may be read if a statement raises."""
 
     def block(self, block: Sequence[ast.stmt], after: Names, at_exits: Names) -> Names:
-        """The names read from the block's start on; `at_exits` are those read where `break` and `continue` lead."""
+        """The live names at the block's start. `at_exits` are those at the targets of `break` and `continue`."""
         for statement in reversed(block):
             after = self.statement(statement, after, at_exits) | self.caught
         return after

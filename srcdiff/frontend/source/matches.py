@@ -1,4 +1,4 @@
-"""`match` as `if` and `elif`, before anything is read.
+"""`match` statements become `if` and `elif` before the program is read.
 
 >>> print(ast.unparse(without_matches(ast.parse("match kind:\\n case 'a' | 'b': f()\\n case _: g()"))))
 if kind == 'a' or kind == 'b':
@@ -18,12 +18,12 @@ _TEXTS = (str, bytes, bytearray)
 
 
 def matched_part(subject: Any, kind: Any, position: int) -> Any:
-    """What a pattern `kind(...)` compares with its pattern at this position; the front end has a row for it."""
+    """The value for the subpattern of `kind(...)` at this position. The front end has a row for it."""
     raise NotImplementedError
 
 
 class _UnsupportedError(Exception):
-    """A pattern that does not become a test."""
+    """A pattern that cannot be written as a test."""
 
 
 class _Lowered(ast.NodeTransformer):
@@ -37,7 +37,7 @@ class _Lowered(ast.NodeTransformer):
 
 
 def without_matches(tree: ast.Module) -> ast.Module:
-    """The same program without `match`; where a pattern is not supported, it stays."""
+    """The program without `match`. Statements with unsupported patterns stay."""
     if not any(isinstance(n, ast.Match) for n in ast.walk(tree)):
         return tree
     lowered: ast.Module = _Lowered().visit(tree)
@@ -75,13 +75,13 @@ def _all(tests: list[ast.expr]) -> ast.expr:
 
 
 def _assigning(name: str, value: ast.expr) -> ast.expr:
-    """A test that is always true, and assigns a name: a guard may read it."""
+    """A test that is always true and assigns a name, which a guard may read."""
     assigned = ast.NamedExpr(ast.Name(name, ast.Store()), value)
     return ast.Compare(ast.Tuple([assigned], ast.Load()), [ast.IsNot()], [ast.Constant(None)])
 
 
 def _object(value: Any) -> ast.expr:
-    """An expression whose value is this object, whatever names mean in the program."""
+    """An expression for this object, independent of the names in the program."""
     return ast.Constant(value)
 
 
@@ -90,7 +90,7 @@ def _call(function: Any, *args: ast.expr) -> ast.expr:
 
 
 def _tests(pattern: ast.pattern, subject: ast.expr) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
-    """What must hold for a pattern to match, in order, and the names that it assigns."""
+    """The conditions of a pattern in order, and the names that it assigns."""
     tests, names = _tests_anywhere(pattern, copy.deepcopy(subject))
     located = [ast.fix_missing_locations(ast.copy_location(t, pattern)) for t in tests]
     return located, names
@@ -134,7 +134,7 @@ def _tests_anywhere(pattern: ast.pattern, subject: ast.expr) -> tuple[list[ast.e
 
 
 def _joined(first: list[ast.expr], parts: Any) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
-    """The tests of a whole, and then those of its parts."""
+    """The tests of the whole value, followed by those of its parts."""
     tests, names = list(first), list[tuple[str, ast.expr]]()
     for pattern, part in parts:
         more, assigned = _tests(pattern, part)

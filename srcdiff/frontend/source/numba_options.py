@@ -22,40 +22,40 @@ from srcdiff.signature.descriptions import Description
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a function is compiled with, where that is not Numba's default."""
+    """The Numba options of a function that differ from the defaults."""
 
     signatures: tuple[Any, ...] | None = None
-    """Those that it is compiled for, if it is for no others: Numba converts arguments to one of them."""
+    """The signatures, if Numba compiles for no others. Arguments are converted to one of them."""
     variables: tuple[tuple[str, Any], ...] = ()
-    """The types of variables: Numba converts to them what is assigned."""
+    """The declared types of variables. Assigned values are converted to them."""
     error_model: str = ""
     boundscheck: bool = False
     fastmath: frozenset[str] | None = None
-    """What sums and products may be changed into, if that is not all that compiled code may do."""
+    """The allowed reorderings of sums and products, if they are restricted."""
     parallel: bool = False
     compiler: str = ""
-    """The compiler, if it is not Numba's own."""
+    """The name of the compiler, if it is not Numba's default one."""
     dispatcher: Any = field(default=None, compare=False, repr=False)
 
     def inside(self) -> Told:
-        """What it means for a function that stands inside of this one."""
+        """The options that apply to a nested function."""
         return Told(error_model=self.error_model, parallel=self.parallel)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it asks of the code that is generated."""
+        """The requirements on generated code."""
         asked: dict[str, Any] = {"boundscheck": True} if self.boundscheck else {}
         return asked if self.fastmath is None else {**asked, "fastmath": self.fastmath}
 
 
 def settings(dispatcher: Any) -> tuple[Any, ...]:
-    """The current Numba options of a function, to compare with earlier ones."""
+    """The current Numba options of a function, for the comparison with earlier ones."""
     signatures = () if dispatcher._can_compile else tuple(dispatcher.overloads)
     return signatures, dict(dispatcher.locals), dict(dispatcher.targetoptions)
 
 
 def layers(function: Any) -> Iterator[Any]:
-    """The function, and what stands behind it: Numba's dispatchers and our own objects have another one inside."""
+    """The function and its wrappers: Numba's dispatchers and objects of srcdiff contain another function."""
     for _ in range(10):
         if function is None:
             return
@@ -64,7 +64,7 @@ def layers(function: Any) -> Iterator[Any]:
 
 
 def told(function: Any) -> Told | None:
-    """The Numba options of a function; None if Numba does not compile it, or runs it as Python."""
+    """The Numba options of a function; None if Numba does not compile it."""
     dispatcher: Any = next((layer for layer in layers(function) if isinstance(layer, Dispatcher)), None)
     if dispatcher is None or dispatcher.targetoptions.get("forceobj"):
         return None
@@ -84,7 +84,7 @@ def told(function: Any) -> Told | None:
 
 
 def is_replaced(function: Any) -> bool:
-    """Whether compiled code that calls a Python function runs another: that which `@overload` gives."""
+    """Whether compiled code replaces calls of a Python function by another one, from `@overload`."""
     context: Any = cpu_target.typing_context
     context.refresh()
     known = getattr(context._lookup_global(function), "templates", ())
@@ -93,7 +93,7 @@ def is_replaced(function: Any) -> bool:
 
 
 def implementation(function: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """The Python function that `@overload` gives for arguments of these types, however arrays are laid out, or None."""
+    """The Python function that `@overload` returns for these argument types in any memory layout, or None."""
     context: Any = cpu_target.typing_context
     known = getattr(context._lookup_global(function), "templates", ())
     found = []
@@ -104,7 +104,7 @@ def implementation(function: Any, positional: Sequence[Any], named: dict[str, An
         try:
             made = (choose(*given, **by_name) for choose in choices if choose is not None)
             found.append(next((one for one in made if one is not None), None))
-        except Exception:  # whatever the user's function raises for types that it does not know
+        except Exception:  # the user's function may raise anything for unknown types
             return None
     one, other = found
     same = isinstance(one, FunctionType) and isinstance(other, FunctionType) and one.__code__ is other.__code__
@@ -119,7 +119,7 @@ def _laid_out(type_: Any, layout: Any) -> Any:
 
 
 def type_of(d: Description) -> Any:
-    """The type that Numba has for something; None where that is not compared."""
+    """Numba's type of a value; None if it is not compared."""
     match d.kind:
         case "value" if isinstance(d.detail, Scalar):
             return numba.from_dtype(np.dtype(d.detail.dtype))
@@ -137,7 +137,7 @@ def type_of(d: Description) -> Any:
 
 
 def _compared(type_: Any) -> Any:
-    """A type as far as it changes numbers: how an array is laid out does not; None for what is no number or array."""
+    """A type without memory layout, which does not affect numbers; None if it is neither number nor array."""
     of: Any = type_
     match type_:
         case types.Literal():
@@ -156,9 +156,9 @@ def _compared(type_: Any) -> Any:
 
 
 def fitting(signatures: Sequence[Any], given: Sequence[Any], context: Any) -> list[Any]:
-    """The signatures, all with the same types of numbers, among which Numba chooses for arguments of these types.
+    """The signatures that Numba may choose for arguments of these types. They differ only in memory layouts.
 
-    Nothing fits, and the list is empty, where Numba finds none, or several of which it prefers none.
+    The list is empty if Numba finds no signature, or an ambiguity.
     """
     found: dict[tuple[Any, ...], list[Any]] = {}
     for signature in signatures:
@@ -176,19 +176,19 @@ def fitting(signatures: Sequence[Any], given: Sequence[Any], context: Any) -> li
 
 
 def results(signatures: Sequence[Any]) -> set[Any]:
-    """The types of what functions of these signatures return, as far as they are compared."""
+    """The result types of these signatures, as far as they are compared."""
     return {_compared(s.return_type) for s in signatures}
 
 
 def spelled(x: Any) -> str:
-    """A type or a signature of Numba's as it is written in a decorator."""
+    """A type or a signature of Numba, as it is written in a decorator."""
     if isinstance(x, Signature):
         return f"{spelled(x.return_type)}({', '.join(map(spelled, x.args))})"
     return f"{x.dtype}[{', '.join(':' * x.ndim)}]" if isinstance(x, types.Array) else str(x)
 
 
 def numba_type(x: Any) -> str | None:
-    """The name of the dtype that a type of Numba stands for, such as `numba.float32`."""
+    """The name of the dtype of a type such as `numba.float32`."""
     if not type(x).__module__.startswith("numba."):
         return None
     name = str(getattr(x, "name", ""))

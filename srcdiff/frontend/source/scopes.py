@@ -8,7 +8,7 @@ import functools
 
 @functools.lru_cache(maxsize=4096)
 def assigned_names(node: ast.AST) -> frozenset[str]:
-    """Names the function binds in its own scope (its parameters too), or the statement assigns."""
+    """The names that a function binds in its own scope, including parameters, or that a statement assigns."""
     found: set[str] = set()
     if isinstance(node, ast.FunctionDef | ast.Lambda):
         arguments = node.args
@@ -59,13 +59,13 @@ def nonlocal_names(node: ast.AST) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=16384)
 def names_in(node: ast.AST) -> frozenset[str]:
-    """Every name that stands in it."""
+    """All names in a syntax tree."""
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 @functools.lru_cache(maxsize=4096)
 def free_names(node: ast.AST) -> frozenset[str]:
-    """The names that a function, or one inside it, reads from or assigns in the functions around it.
+    """The names of enclosing functions that a function, including nested ones, reads or assigns.
 
     >>> sorted(free_names(ast.parse("def f(x): return [x * y * z for y in w]").body[0]))
     ['w', 'z']
@@ -90,14 +90,14 @@ def free_names(node: ast.AST) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def inner_scopes(node: ast.AST) -> frozenset[type[ast.AST]]:
-    """What kinds of functions and comprehensions stand inside a function."""
+    """The kinds of functions and comprehensions inside a function."""
     kinds = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
     return frozenset(type(n) for n in ast.walk(node) if isinstance(n, kinds) and n is not node)
 
 
 @functools.lru_cache(maxsize=4096)
 def yields(node: ast.AST) -> bool:
-    """Whether a function is a generator function, or a `yield` of its function stands in a statement.
+    """Whether a function is a generator function, or a statement contains a `yield` of its function.
 
     >>> [yields(ast.parse(f"def f():\\n def g(): yield 1\\n {last}").body[0]) for last in ("yield", "return g()")]
     [True, False]
@@ -119,7 +119,7 @@ def has_try(node: ast.AST) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def has_finally(node: ast.AST) -> bool:
-    """Whether something in the function runs after a `return` in it."""
+    """Whether code in the function may run after a `return`."""
     return any((isinstance(n, ast.Try) and n.finalbody) or _has_context(n) for n in ast.walk(node))
 
 
@@ -128,7 +128,7 @@ def _has_context(node: ast.AST) -> bool:
 
 
 def is_about_warnings(node: ast.expr) -> bool:
-    """`np.errstate(...)`, as far as the text says."""
+    """Whether it is `np.errstate(...)`, judged by the text."""
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "errstate"
 
 
@@ -136,7 +136,7 @@ _AGAIN = (ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ListComp, ast.Gen
 
 
 def is_only_use(function: ast.AST, name: ast.Name) -> bool:
-    """Whether a name stands only there in the function, at a place that a call of it comes to once."""
+    """Whether this is the only use of a name in the function, evaluated once in a call."""
     reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name.id]
     again = [n for n in ast.walk(function) if isinstance(n, _AGAIN) and n is not function]
     repeated = [part for n in again for part in _repeated(n)]
@@ -146,7 +146,7 @@ def is_only_use(function: ast.AST, name: ast.Name) -> bool:
 
 
 def _repeated(node: ast.AST) -> list[ast.AST]:
-    """The parts of a loop or an inner function that may run more than once."""
+    """The parts of a loop or a nested function that may run more than once."""
     if isinstance(node, ast.For):
         return [*node.body]
     if isinstance(node, ast.ListComp | ast.GeneratorExp):
@@ -157,5 +157,5 @@ def _repeated(node: ast.AST) -> list[ast.AST]:
 
 
 def scopes_of(node: ast.FunctionDef | ast.Lambda) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that a function assigns, and those of them that belong to functions around it."""
+    """The names that a function assigns, and those among them that belong to enclosing functions."""
     return assigned_names(node), nonlocal_names(node)

@@ -1,4 +1,4 @@
-"""All guards of a program as one Python function: straight-line code, so that a repeated call stays fast.
+"""All guards of a program as one Python function. It is straight-line code, so that a repeated call stays fast.
 
 The guards of a function that reads `scale`, and `w` and `size` of an instance `model`:
 
@@ -46,14 +46,14 @@ from srcdiff.signature.layouts import Layout
 from srcdiff.signature.structures import is_plain_tuple, layout_of, made_layout, mapping_layout
 
 _GONE = (NameError, AttributeError, LookupError, TypeError)
-"""What looking something up raises where it is not there any more."""
+"""The exceptions of lookups that no longer work."""
 
 Input = tuple[Place, Any]
-"""A value that is read at every call, and its key."""
+"""A value that is read in every call, and its key."""
 
 
 class Watch:
-    """Writes functions that look at all guards of a program, and at the types of its inputs from outside."""
+    """Writes functions that check all guards of a program, and the types of its outside inputs."""
 
     def __init__(self, main: Scope, guards: Iterable[Guard], inputs: Sequence[Input] = ()) -> None:
         self.main = main
@@ -77,11 +77,11 @@ class Watch:
         self.lines += [f"except {gone}: raise {changed} from None"]
 
     def function(self, parameters: Sequence[str], first: Sequence[str], last: Sequence[str]) -> Callable[..., Any]:
-        """A function that does what `first` says, looks at the guards, and does what `last` says."""
+        """A function that runs `first`, checks the guards, and runs `last`."""
         return _function(self.main, self.names, parameters, [*first, *self.lines, *last])
 
     def values(self) -> Callable[[], list[Any]]:
-        """A function that gives the inputs from outside, and raises ChangedError where a guard fails."""
+        """A function that returns the outside inputs, and raises ChangedError if a guard fails."""
         return self.function((), (), [f"return [{', '.join(self.found)}]"])
 
 
@@ -112,11 +112,11 @@ class _Lines:
             self.lines.append(f"if not ({condition}): raise {self.names(ChangedError)}")
 
     def condition(self, guard: Guard) -> str:
-        """The expression that is true while the same is there."""
+        """The expression that is true while the value is unchanged."""
         return same_value(text_of(guard.place, self.names), guard.value, self.names)
 
     def add_summary(self, place: Summary, value: Any) -> None:
-        """The lines that are true while something is made in the same way."""
+        """Add the checks that a structure has the same form."""
         try:
             is_same = place.read() == value
         except _GONE:
@@ -144,14 +144,14 @@ class _Lines:
         self.note(opened, place.key)
 
     def note(self, opened: Opened, key: Any) -> None:
-        """Remember which variables hold what."""
+        """Record which variables hold which values."""
         self.names.loaded.setdefault(key, opened.text)
         if opened.layout is not None:
             for name, part in zip(opened.layout.names, opened.parts, strict=True):
                 self.note(part, _key_of_step(key, (opened.layout.is_instance, name)))
 
     def of_part(self, place: Place) -> Callable[[Any, str, tuple[Step, ...]], str]:
-        """The conditions for leaves: of floats and arrays only the type, unless they are looked at as inputs."""
+        """The conditions for leaves. For floats and arrays, only the type is checked, unless they are inputs."""
 
         def condition(value: Any, text: str, path: tuple[Step, ...]) -> str:
             name = self.names
@@ -167,11 +167,11 @@ class _Lines:
         return condition
 
     def exactly(self, value: Any, text: str, path: tuple[Step, ...]) -> str:
-        """The condition for the same number or text, or the same object."""
+        """The condition for an equal number or string, or the identical object."""
         return same_constant(text, value, self.names)
 
     def function(self, scope: Scope) -> Callable[[], Any]:
-        """A function of the scope that looks at its guards, and returns the inputs."""
+        """A function of the scope that checks its guards and returns the inputs."""
         found = "".join(f"{text}, " for _, text in self.found)
         return _function(scope, self.names, (), [*self.lines, f"return ({found})"])
 
@@ -189,14 +189,14 @@ def _layout_made(value: Any) -> Layout | None:
 
 
 def _layout_given(value: Any) -> Layout | None:
-    """The layout of a dictionary of arguments, and of tuples in it: the rest is compared by value or identity."""
+    """The layout of a dictionary of arguments, and of tuples in it. Other values are compared by value or identity."""
     if type(value) is dict:
         return mapping_layout(dict, value)
     return made_layout(tuple, len(value)) if type(value) is tuple else None
 
 
 def _is_immutable(kind: type) -> bool:
-    """Whether a class cannot change: those that are not written in Python."""
+    """Whether a class is immutable, as those that are not written in Python are."""
     return not kind.__flags__ & 1 << 9
 
 
@@ -204,11 +204,11 @@ def _unnamed(value: Any) -> str:
     return "0"
 
 
-_NAME_OF_GUARDS = "srcdiff_s_own_guards"  # which hides no name of the user's
+_NAME_OF_GUARDS = "srcdiff_s_own_guards"  # hides no name of the user
 
 
 def _function(scope: Scope, names: Names, parameters: Sequence[str], lines: Sequence[str]) -> Callable[..., Any]:
-    """A function with these lines that sees what another function sees."""
+    """A function with these lines, in the scope of another function."""
     free = scope.__code__.co_freevars if scope.__closure__ is not None else ()
     given = ", ".join([*parameters, *names.objects])
     head = f"def outer({', '.join(free)}):\n  def {_NAME_OF_GUARDS}({given}):\n"
