@@ -3,22 +3,15 @@
 from srcdiff import cuda
 from srcdiff.api.batching import batched
 from srcdiff.api.benchmarking import benchmark
-from srcdiff.api.derivatives import (
-    Derivative,
-    custom_rule,
-    differentiable,
-    grad,
-    rule_for,
-    source,
-    stop_gradient,
-    value_and_grad,
-)
+from srcdiff.api.custom_rules import custom_rule, rule_for, stop_gradient
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.differential_equations import odeint
 from srcdiff.api.exporting import export
 from srcdiff.api.external import external
 from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
+from srcdiff.api.reverse import differentiable, grad, source, value_and_grad
 from srcdiff.api.workspaces import release_memory
 from srcdiff.diagnostics import (
     ComparisonSearchWarning,

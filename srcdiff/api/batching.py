@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.api.derivatives import Derivative, chosen_names
+from srcdiff.api.reverse import differentiable
+from srcdiff.api.specialisations import Specialisation
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.loading import load_calling

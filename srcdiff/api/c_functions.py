@@ -18,7 +18,8 @@ from srcdiff.signature.flat_views import FlatPart, FlatView
 from srcdiff.signature.trees import VALUES
 
 if TYPE_CHECKING:
-    from srcdiff.api.derivatives import Derivative, Specialisation
+    from srcdiff.api.derivatives import Derivative
+    from srcdiff.api.specialisations import Specialisation
 
 DECLARATION = "int {name}(int64_t n, const double *x, double *gradient, double *value, void *data);"
 _HEADER = """\

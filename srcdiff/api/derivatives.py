@@ -1,27 +1,25 @@
-"""Derivatives of functions, specialised by the types of their arguments: `grad`, `value_and_grad` and others."""
+"""Derivatives as objects that users call: one keeps a specialisation for each combination of argument types."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import re
 import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api.direct_arguments import DirectArguments, IndirectError, Passed
-from srcdiff.api.parts import gradient_of_parts
-from srcdiff.api.workspaces import Given, Memory, Workspace
+from srcdiff.api.specialisations import Specialisation, stand_in
+from srcdiff.api.workspaces import Given, Workspace
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba import numba_cpu
-from srcdiff.backends.numba.direct import Direct, UnfitError
+from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import (
@@ -42,43 +40,34 @@ from srcdiff.diagnostics.options import (
     compile_options,
     each_of,
     is_one,
-    require_inside,
 )
-from srcdiff.frontend.boundary import parts_of_arguments, result_converter
-from srcdiff.frontend.domain.abstract_values import Static, Tuple
+from srcdiff.frontend.boundary import parts_of_arguments
 from srcdiff.frontend.source.bound_methods import method_behind
-from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
-from srcdiff.frontend.source.declared_rules import CustomRule, declare, require_declarable
+from srcdiff.frontend.source.capture import Captured, capture, findable, plain_function
+from srcdiff.frontend.source.declared_rules import CustomRule
 from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary
-from srcdiff.frontend.source.watch import Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
-from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar, is_complex
 from srcdiff.library import scipy_interpolate, sparse_arrays
 from srcdiff.passes.workspace_parameters import no_memory
-from srcdiff.signature.checks import Names
-from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, with_identity
-from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
+from srcdiff.signature.conversion import as_it_is
+from srcdiff.signature.descriptions import Description, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
-from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
+from srcdiff.signature.keys import is_large, key_of
 from srcdiff.signature.own_arrays import with_own_arrays
-from srcdiff.signature.record_layouts import RECORDS, memory_of_records, records_in
-from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part, refers_to_itself
+from srcdiff.signature.trees import VALUES, refers_to_itself
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.api.c_functions import CFunction
     from srcdiff.backends.cuda.on_device import OnDevice
     from srcdiff.driver.compiling import Compiled
     from srcdiff.frontend.derivation import Derivation
-    from srcdiff.frontend.reading import Reading
     from srcdiff.passes.compilation import Request
 
 for _module in (sparse_arrays, scipy_interpolate):
     _module.stand_for_scipys()
 _OURS = str(Path(__file__).parent.parent)
-_ARRAY = np.ndarray
-_PLAIN = frozenset({float, int})
 _WORKSPACE = ("workspace",)
 _THE_ARRAY = "pass the array itself, not an object that has `__srcdiff_array__`"
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -427,9 +416,10 @@ class Derivative:
         The arguments are an example. The parameters are all numbers and arrays of floats in the arguments `wrt`: in
         tuples, lists, dictionaries and instances of classes, too.
 
+        >>> import srcdiff
         >>> def line(p, t):
         ...     return np.sum(p["slope"] * t + p["start"])
-        >>> view = grad(line).ravel({"slope": 2.0, "start": np.zeros(2)}, np.ones(2))
+        >>> view = srcdiff.grad(line).ravel({"slope": 2.0, "start": np.zeros(2)}, np.ones(2))
         >>> view.x, view.names
         (array([2., 0., 0.]), ["p['slope']", "p['start'][0]", "p['start'][1]"])
         >>> view.unravel([1.0, 2.0, 3.0])
@@ -455,7 +445,8 @@ class Derivative:
         now, and the code is that of the function as it is now. It returns 0, 1 if the function has raised an exception,
         -1 if `n` is wrong, and -2 for a null pointer; if it does not return 0, it has written nothing.
 
-        >>> c = grad(lambda x: x[0] * x[1]).cfunc(np.array([2.0, 3.0]))
+        >>> import srcdiff
+        >>> c = srcdiff.grad(lambda x: x[0] * x[1]).cfunc(np.array([2.0, 3.0]))
         >>> c.address > 0
         True
         >>> c(np.array([2.0, 3.0]))  # through ctypes
@@ -746,420 +737,6 @@ def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any]) -> 
     return Derivative(of, mode, wrt, **options)
 
 
-class Specialisation:
-    """A derivative for certain argument types: the compiled function, and conversions of arguments and results."""
-
-    def __init__(
-        self,
-        compiled: Compiled,
-        descriptions: dict[str, Description],
-        owner: Derivative,
-        args: tuple[Any, ...],
-        *,
-        exact: bool = False,
-    ) -> None:
-        self.compiled = compiled
-        self.function = compiled.function
-        self.workspace = compiled.workspace
-        self.outside = compiled.reading.outside
-        self.watch = Watch(
-            owner.function, [*compiled.guards, *owner.guards()], [(o.place, key_of(o.read())) for o in self.outside]
-        )
-        self.from_outside = self.watch.values()
-        """Returns the outside values that the function reads; raises ChangedError if a guard does not hold."""
-        names = owner.names
-        self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
-        self.converters = [converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
-        self.apart = compiled.apart
-        self.concerned = sorted({k for pair in self.apart for k in pair})
-        self.paths: list[tuple[int, ...]] = []
-        """The paths of the values in the arguments of the compiled code; known after the first call."""
-        self.assumes_sizes = compiled.reading.assumes_sizes
-        self.stretches = False
-        """Whether a call has broadcast axes of length one."""
-        returned = compiled.reading.result
-        if owner.has_aux and not owner.with_value:
-            assert isinstance(returned, Tuple)
-            returned = returned.items[1]
-        if compiled.form is not None:
-            returned = compiled.form
-        self.listed = result_converter(returned) or as_it_is
-        """Converts the result, or its second part, to the structure that the function returns."""
-        self.has_numbers = compiled.form is not None and any(
-            isinstance(leaf, Value) and not isinstance(leaf.type, Array) for leaf in NODES.leaves(compiled.form)
-        )
-        """Whether a Jacobian holds numbers. The caller gets them as zero-dimensional arrays."""
-        self.returns_lists = result_converter(compiled.reading.result) is not None and (
-            owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
-        )
-        if compiled.form is not None:
-            self.returns_lists = self.has_numbers or self.listed is not as_it_is or self.gives_written
-        self.plain = (
-            len(self.positions) == len(names)
-            and not self.outside
-            and not any(self.converters)
-            and not self.apart
-            and not self.returns_lists
-            and (owner.mode != "forward" or owner.jacobian)
-        )
-        is_gradient = owner.mode != "forward" and not owner.jacobian
-        each = [(k, n) for k, n in enumerate(owner.wrt) if n in names and is_gradient]
-        made = [(k, names.index(n), gradient_converter(descriptions[n])) for k, n in each]
-        self.lists = [(k, position, convert) for k, position, convert in made if convert is not None]
-        self.has_lists = any(with_identity(a, compiled.reading.written_kinds) for a in args)
-        """Whether there are lists in the arguments, or instances that are written to."""
-        is_written = compiled.writes or compiled.reading.written_kinds
-        self.has_records = bool(is_written) and any(map(records_in, args))
-        """Whether there are records in the arguments, and something is written."""
-        self.owner = owner
-        self.is_repeatable = not exact and hasattr(compiled.function, "overloads")
-        """Whether calls with known types may call the compiled code directly: the types do not include sizes."""
-        self.is_simple = (
-            self.is_repeatable
-            and not self.returns_lists
-            and len(self.positions) == len(names)
-            and all((type(a) is _ARRAY and a.dtype.names is None) or type(a) in _PLAIN for a in args)
-        )
-        self.count = len(names)
-        self.descriptions = [descriptions[n] for n in names]
-        told_apart = compiled.reading.assumes_pythons
-        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
-        """Arguments whose Python type must be checked, because Numba's dispatch does not distinguish it."""
-        self.direct: Any = None
-        """A call with arguments of known types; made after the first call."""
-        self.straight = Direct(len(self.positions) + len(self.outside))
-        self.structure: Any = None
-        """The structure of a result that is written to arrays of the caller; known after the first call."""
-        self.tangents: list[type] = []
-        """The types of the tangents of the latest call in forward mode."""
-
-    def direct_for(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-        """A call with arguments of the types of these; raises UnfitError for all others. None if there is no such call.
-
-        Its text for a function of an array and an integer that reads a global float `scale`:
-
-            def guards(a0, a1):
-                if not (type(a0) is ndarray and type(a1) is int): raise UnfitError
-                if not (loss.__code__ is code and np.sin is sin): raise ChangedError
-                scale_now = scale
-                if not (type(scale_now) is float): raise ChangedError
-                return straight(a0, float(a1), scale_now)
-        """
-        reading = self.compiled.reading
-        is_changed = reading.changed_lists or reading.written_kinds
-        if self.has_records or (self.has_lists and is_changed and reading.held_outside):
-            return None
-        watch, name = self.watch, self.watch.names
-        parameters = [name.new() for _ in range(self.count)]
-        try:
-            given = DirectArguments(name, parameters, args, self.descriptions, bool(reading.assumes_pythons))
-        except IndirectError:
-            return None
-        passed = [*given.passed, *(Passed(text, (text,)) for text in watch.found)]
-        leaves = [leaf for one in passed for leaf in one.leaves]
-        holders = given.with_identity(reading.written_kinds) if self.has_lists else []
-        same = [f"{a} is {b}" for k, a in enumerate(holders) for b in holders[:k]]
-        same += [self.shares(name, leaves[a], leaves[b]) for a, b in self.apart]
-        last = [f"if {' or '.join(same)}: raise {name(UnfitError)}"] if same else []
-        call = f"{name(self.straight)}({', '.join(one.text for one in passed)})"
-        if self.returns_lists or self.owner.jacobian:
-            last.append(f"return {name(self.finished)}({call}, ({''.join(f'{p}, ' for p in parameters)}))")
-        elif self.lists:
-            last += self.with_rebuilt_gradients(given, call)
-        else:
-            last.append(f"return {call}")
-        return watch.function(parameters, given.lines, last)
-
-    def with_rebuilt_gradients(self, given: DirectArguments, call: str) -> list[str]:
-        """The lines of a call whose gradients get the structure of the arguments."""
-        owner, whole = self.owner, given.names.new()
-        lines = [f"{whole} = {call}"]
-        alone = not owner.with_value and not owner.has_aux
-        found = whole if alone else f"{whole}[{int(owner.with_value)}]"
-        each = [found] if owner.single else [f"{found}[{k}]" for k in range(len(owner.wrt))]
-        for k, position, _ in self.lists:
-            each[k] = given.rebuilt(given.opened[position], self.descriptions[position], each[k], lines)
-        gradients = each[0] if owner.single else f"({', '.join(each)},)"
-        if not alone:
-            gradients = f"({whole}[0], {gradients})" if owner.with_value else f"({gradients}, {whole}[1])"
-        return [*lines, f"return {gradients}"]
-
-    @staticmethod
-    def shares(name: Names, a: str, b: str) -> str:
-        """The condition that two arrays may share memory; two that own their memory share none."""
-        own = f"({a}.flags.owndata and {b}.flags.owndata)"
-        return f"{a} is {b} or not ({own} or not {name(np.may_share_memory)}({a}, {b}))"
-
-    @functools.cached_property
-    def direct_tangent(self) -> Callable[..., Any]:
-        """The same as `direct` for forward mode: a call with arguments, and with tangents of the same shapes.
-
-        def guards(a0, a1, a0_dot):
-            if type(a0) is not ndarray or type(a0_dot) is not ndarray or a0_dot.shape != a0.shape: raise UnfitError
-            ...
-            return parts(straight_tangent(a0, a1, a0_dot))
-        """
-        name = self.watch.names
-        parameters = [name.new() for _ in range(self.count)]
-        kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
-        dots = []
-        for kind, of in zip(self.tangents, self.owner.wrt, strict=True):
-            dots.append(name.new())
-            kinds.append(f"{name(type)}({dots[-1]}) is not {name(kind)}")
-            if kind is _ARRAY:
-                kinds.append(f"{dots[-1]}.shape != {parameters[self.owner.names.index(of)]}.shape")
-        passed = [
-            parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
-            for k in self.positions
-        ]
-        count = self.owner.with_value + 1
-        parts = operator.itemgetter(
-            *range(0, 2 * count, 2)
-        )  # the value and the tangent, without the (empty) tuples of written arrays
-        call = f"{name(parts)}({name(self.straight_tangent)}({', '.join([*passed, *self.watch.found, *dots])}))"
-        unfit = f"if {' or '.join(kinds)}: raise {name(UnfitError)}"
-        return self.watch.function([*parameters, *dots], [unfit], [f"return {call}"])
-
-    def learn_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> bool:
-        """Whether the next call in forward mode with these types can call the compiled code directly."""
-        simple = self.is_simple and not self.stretches and not self.apart and not self.compiled.written
-        if not simple or self.listed is not as_it_is or not all(type(d) in (_ARRAY, float) for d in dots):
-            return False
-        self.tangents = [type(d) for d in dots]
-        try:
-            return self.straight_tangent.learn(self.function, [*self.converted(args), *self.from_outside(), *dots])
-        except ChangedError:
-            return False
-
-    @functools.cached_property
-    def straight_tangent(self) -> Direct:
-        return Direct(len(self.positions) + len(self.outside) + len(self.tangents))
-
-    def is_current(self) -> bool:
-        """Whether the outside values that the function reads still fulfil the guards."""
-        try:
-            self.from_outside()
-        except ChangedError:
-            return False
-        return True
-
-    def learn(self, args: tuple[Any, ...]) -> bool:
-        """Whether the next call with these types can call the compiled code directly."""
-        if self.stretches or not self.is_repeatable or self.compiled.further or self.owner.mode == "forward":
-            return False
-        if self.direct is None:
-            self.direct = self.direct_for(args)
-        if self.direct is None:
-            self.is_repeatable = False
-            return False
-        try:
-            return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
-        except ChangedError:
-            return False
-
-    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
-        if self.stretches and self.owner.stretches(args):
-            return self.owner._exactly(self, args, further)
-        return self.finished(self.function(*self.prepared(args), *further), args)
-
-    def prepared(self, args: tuple[Any, ...]) -> list[Any]:
-        """The arguments of the compiled function."""
-        values = self.converted(args) + [o.read() for o in self.outside]
-        if self.has_lists:
-            self.keep_identities_apart(args)
-        if self.has_records:
-            self.keep_records_apart(args)
-        if self.apart:
-            self.keep_apart(values)
-        return values
-
-    def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]:
-        """The result, computed in the given memory, and the memory for the next call."""
-        try:
-            result, used = self.function(*values, *memory)
-        except NumbaError as error:
-            raise self.not_compiled(error) from None
-        return result, list(used)
-
-    @property
-    def fills_results(self) -> bool:
-        """Whether all that it returns is written to arrays of the caller."""
-        is_plain = not (self.apart or self.outside or self.returns_lists or self.lists or self.has_lists)
-        return bool(self.workspace) and is_plain and not self.assumes_sizes and not self.compiled.writes
-
-    def learn_structure(self, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Find the structure of a result that is written to arrays of the caller, by a call."""
-        results = [np.empty(shape, buffer.dtype) for buffer, shape in zip(self.workspace, shapes, strict=True)]
-        try:
-            self.structure = VALUES.structure(self.function(*values, *results))
-        except NumbaError as error:
-            raise self.not_compiled(error) from None
-
-    def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
-        """The result for the caller, from the result of the compiled function."""
-        if self.owner.jacobian:
-            return self.as_jacobian(result)
-        if self.owner.mode == "forward":
-            parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
-            return tuple(parts) if len(parts) > 1 else parts[0]
-        if self.returns_lists:
-            result = self.with_listed_results(result)
-        return self.with_lists(result, args) if self.lists else result
-
-    @property
-    def gives_written(self) -> bool:
-        """Whether the function returns nothing, so that the arrays it writes to are its results."""
-        result = self.compiled.reading.result
-        return isinstance(result, Static) and result.value is None and bool(self.compiled.written)
-
-    def as_jacobian(self, result: Any) -> Any:
-        """A Jacobian with the structure of the function's result."""
-        whole = self.listed(result)
-        if self.has_numbers:
-            whole = VALUES.map(lambda leaf: leaf if leaf is None else np.asarray(leaf), whole)
-        return with_written(None, self.compiled.written, whole) if self.gives_written else whole
-
-    def not_compiled(self, error: NumbaError) -> Exception:
-        """The exception to raise if Numba does not compile the function."""
-        unknown = self.compiled.reading.unknown_calls
-        if unknown:
-            return DifferentiationError(list(unknown))
-        return numba_cpu.not_compiled(error) if self.owner.has(Trait.COMPILED) else error
-
-    def as_returned(self, value: Any, written: Any) -> Any:
-        """A value or a tangent with the structure of the result, or the arrays that the function wrote to."""
-        return with_written(self.listed(value), self.compiled.written, written)
-
-    def with_listed_results(self, result: Any) -> Any:
-        """The result with lists, which compiled code returns as tuples and arrays."""
-        if self.owner.mode == "primal":
-            return self.listed(result)
-        first, second = result
-        return (self.listed(first), second) if self.owner.with_value else (first, self.listed(second))
-
-    def converted(self, args: tuple[Any, ...]) -> list[Any]:
-        values = []
-        for k in self.positions:
-            convert = self.converters[k]
-            values.append(args[k] if convert is None else convert(args[k]))
-        return values
-
-    def keep_apart(self, values: list[Any]) -> None:
-        """Reject arrays that share memory if one is written: a derivative by one of them would have no meaning."""
-        if not self.paths:
-            each = [(part.path, part.value) for part in TUPLES.named(tuple(values), "")]
-            self.paths = [path for path, x in each if not (x is None or isinstance(x, str) or callable(x))]
-        parts = {k: functools.reduce(operator.getitem, self.paths[k], values) for k in self.concerned}
-        for a, b in self.apart:
-            if shares_memory(parts[a], parts[b]):
-                names = names_of_parts(self.compiled.reading)
-                pair = f"`{names[a]}` and `{names[b]}`"
-                message = f"{pair} share memory, and `{self.owner.function.__name__}` writes to one of them"
-                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
-
-    def keep_identities_apart(self, args: tuple[Any, ...]) -> None:
-        """Reject the same list or instance for two arguments: a change of one would have to change the other."""
-        reading = self.compiled.reading
-        is_changed = reading.changed_lists or reading.written_kinds
-        outside = {id(place.read()) for place in reading.held_outside} if is_changed else set()
-        known = set(outside)
-        for found in (x for a in args for x in with_identity(a, reading.written_kinds)):
-            if id(found) in known:
-                what = "list" if isinstance(found, list) else f"instance of `{type(found).__name__}`"
-                function = f"`{self.owner.function.__name__}`"
-                message = f"the same {what} is passed twice"
-                if id(found) in outside:
-                    message = f"the same {what} is passed and read from outside by {function}"
-                message += "" if isinstance(found, list) else f", and {function} writes to its attributes"
-                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
-            known.add(id(found))
-
-    def keep_records_apart(self, args: tuple[Any, ...]) -> None:
-        """Reject a record that refers to memory which the function writes to by another argument."""
-        held = [place.read() for place in self.compiled.reading.held_outside]
-        each = [x for value in (*args, *held) for x in records_in(value)]
-        for k, record in enumerate(each):
-            others = (x for other, x in enumerate(each) if other != k and type(record) in RECORDS)
-            if any(np.may_share_memory(memory_of_records(record), memory_of_records(x)) for x in others):
-                function = f"`{self.owner.function.__name__}`"
-                message = f"a record shares memory with another argument, and {function} writes to records"
-                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
-
-    def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
-        """The gradient of a list is a list."""
-
-        def listed_gradients(gradients: list[Any]) -> list[Any]:
-            for k, position, convert in self.lists:
-                gradients[k] = convert(args[position], gradients[k])
-            return gradients
-
-        return self.with_gradients(result, listed_gradients)
-
-    def with_gradients(self, result: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
-        """The result with its gradients replaced by `changed(gradients)`."""
-        owner = self.owner
-        place = 1 if owner.with_value else 0
-        alone = not owner.with_value and not owner.has_aux
-        gradient = result if alone else result[place]
-        parts = changed([gradient] if owner.single else list(gradient))
-        gradient = parts[0] if owner.single else tuple(parts)
-        if alone:
-            return gradient
-        return (result[0], gradient) if place else (gradient, result[1])
-
-    def compile(self, args: tuple[Any, ...]) -> None:
-        """Compile without running."""
-        if hasattr(self.function, "compile"):
-            import numba
-
-            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.workspace)]
-            self.function.compile(tuple(numba.typeof(a) for a in values))
-
-
-def shares_memory(a: Any, b: Any) -> bool:
-    """Whether two arrays share an element; for arrays on a GPU, whether their memory ranges overlap."""
-    if not is_on_device(a) and not is_on_device(b):
-        return np.may_share_memory(a, b) and np.shares_memory(a, b)
-    if not (is_on_device(a) and is_on_device(b)):
-        return False
-    if not hasattr(a, "__cuda_array_interface__"):  # the simulator's
-        return shares_memory(a._ary, b._ary)
-    (first, _), (second, _) = (x.__cuda_array_interface__["data"] for x in (a, b))
-    sizes = [np.dtype(layout_on_device(x)[0]).itemsize * int(np.prod(layout_on_device(x)[1])) for x in (a, b)]
-    return bool(first < second + sizes[1] and second < first + sizes[0])
-
-
-def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> Any:
-    """The result of the function; if it returns nothing, the arrays that it wrote to, by name."""
-    if value is not None or not parts:
-        return value
-    return {part.name: array for part, array in zip(parts, arrays, strict=True)}
-
-
-def names_of_parts(reading: Reading) -> list[str]:
-    """The names of the flattened arguments, as a user would write them."""
-    return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
-
-
-def stand_in(value: Any) -> Any:
-    """An example value of a type. No axis has length one, which would be broadcast."""
-    if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
-        name, _, dimensions = value.partition("[")
-        if dimensions:
-            return np.zeros((2,) * (dimensions.count(",") + 1), dtype=name)
-        return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
-    if isinstance(value, type) and value in (float, int, bool):
-        return value()
-    module = type(value).__module__
-    if module.startswith("numba.core.types"):
-        return stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
-    return value
-
-
-numba_cpu.callable_from_compiled_code(Derivative, Derivative.body_for)
-numba_cpu.compiled_code_prints_text()
-
-
 def chosen_names(
     wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -1186,311 +763,6 @@ def chosen_names(
     return tuple(found)
 
 
-def _maker(with_value: bool) -> Callable[..., Derivation]:
-    """What `grad` and `value_and_grad` mean inside a differentiated function."""
-
-    def make(
-        of: str,
-        names: tuple[str, ...],
-        stars: Mapping[str, str],
-        wrt: Wrt = 0,
-        *,
-        has_aux: bool = False,
-        **options: Any,
-    ) -> Derivation:
-        from srcdiff.frontend.derivation import Derivation
-
-        require_inside(options)
-        chosen = chosen_names(wrt, names, of, stars)
-        return Derivation("reverse", chosen, with_value, SWITCH.checked("has_aux", has_aux), is_one(wrt))
-
-    return make
-
-
-@made_once
-def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, backend: str, options: tuple[Any, ...]) -> Derivative:
-    how = dict(options)
-    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **how)
-
-
-def _reverse_mode(f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]) -> Any:
-    """The same derivative for equal requests, so that `grad(f)(x)` in a loop compiles once."""
-    if type(wrt) is not int:
-        parts = gradient_of_parts(f, wrt, lambda g, of: _reverse_mode(g, of, with_value, has_aux, backend, options))
-        if parts is not None:
-            return parts
-    if options:
-        options = compile_options(backend, options)
-    is_key = type(wrt) in _NAMES or (type(wrt) is tuple and all(type(one) in _NAMES for one in wrt))
-    if is_key and type(has_aux) is bool and type(backend) is str:  # type: ignore[redundant-expr]
-        try:
-            derivative: Derivative = _reverse(f, wrt, with_value, has_aux, backend, tuple(sorted(options.items())))
-            return derivative
-        except TypeError:  # an argument is not hashable, or it is wrong and the call below raises
-            pass
-    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **options)
-
-
-_NAMES = (int, str)
-
-
-# -- the public functions --------------------------------------------------------------------------------------------
-
-
-def grad(
-    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
-) -> Derivative:
-    """Make a function that computes the gradient of `f`.
-
-    `f` is not called. The first call of the gradient with new argument types generates code for these types and
-    compiles it; later calls with the same types run the compiled code.
-
-    >>> import numpy as np
-    >>> def energy(x, scale):
-    ...     return scale * np.sum(x**2)
-    >>> x = np.array([1.0, 2.0, 3.0])
-    >>> grad(energy)(x, 0.5)  # with respect to x, the first argument
-    array([1., 2., 3.])
-    >>> x_bar, scale_bar = grad(energy, wrt=("x", "scale"))(x, 0.5)
-    >>> float(scale_bar)
-    14.0
-    >>> print(grad(energy).source)
-    import numpy as np
-    ...
-    def energy_grad(x, scale):
-    ...
-
-    Args:
-        f: A Python function that returns one float. It may call other functions. It may also be a function compiled
-            with `@njit`, a bound method, an instance with `__call__`, or a derivative made by srcdiff.
-        wrt: The arguments to differentiate with respect to: a position, a name, or a tuple of these. They may be
-            floats, arrays of floats, and tuples, lists, dictionaries and instances of classes of these. `"model.w"`
-            is an attribute of an argument, and `"self.w"` one of the instance that a method is bound to.
-        has_aux: Whether `f` returns a pair of a float and any other value. Then the gradient returns a pair, too: the
-            derivative of the float, and the other value.
-        backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops
-            on a GPU.
-        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `parallel`, `cache`.
-
-    Returns:
-        A function with the parameters of `f`. It returns the gradient: a value with the structure, shape and dtype of
-        the argument, or a tuple of these if `wrt` is a tuple. With `out=`, it writes the gradient to given arrays. Its
-        attribute `source` is the generated code; `compile` compiles it before the first call.
-
-    Raises:
-        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated. The message
-            shows the lines of `f`, the reason, and what to write instead.
-    """
-    derivative: Derivative = _reverse_mode(f, wrt, False, has_aux, backend, options)
-    return derivative
-
-
-def value_and_grad(
-    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
-) -> Derivative:
-    """Make a function that computes the value of `f` together with its gradient.
-
-    This costs less than a call of `f` and a call of its gradient.
-
-    >>> value, slope = value_and_grad(lambda x: x**3)(2.0)
-    >>> float(value), float(slope)
-    (8.0, 12.0)
-
-    Args:
-        f: A Python function that returns one float, as for `grad`.
-        wrt: The arguments to differentiate with respect to, as for `grad`.
-        has_aux: Whether `f` returns a pair of a float and any other value. Then the value is this pair.
-        backend: As for `grad`.
-        **options: As for `grad`.
-
-    Returns:
-        A function with the parameters of `f` that returns the pair `(value, gradient)`.
-
-    Raises:
-        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
-    """
-    derivative: Derivative = _reverse_mode(f, wrt, True, has_aux, backend, options)
-    return derivative
-
-
-grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
-value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-defined]
-
-
-class Differentiable(Derivative):
-    """A function compiled by srcdiff, with its derivatives as methods: see `differentiable`."""
-
-    def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
-        checked = compile_options(backend, options)
-        super().__init__(function, "primal", 0, backend=backend, **checked)
-        self.given = {"backend": backend, **checked}
-
-    shown = ("compile", "function", "grad", "kind", "report", "source", "value_and_grad", "workspace", "wrt")
-
-    def __reduce__(self) -> Any:
-        return _differentiable_again, (findable(self.of), self.given)
-
-    @property
-    def __srcdiff_function__(self) -> Any:
-        return self.original
-
-    def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
-        """The gradient of the function: see `srcdiff.grad`."""
-        return grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
-
-    def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
-        """The value and the gradient of the function: see `srcdiff.value_and_grad`."""
-        return value_and_grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
-
-
-def _differentiable_again(function: Any, options: dict[str, Any]) -> Differentiable:
-    there = standing_for(function, Differentiable)
-    return Differentiable(function, **options) if there is None else there
-
-
-@overload
-def differentiable(f: Callable[..., Any], **options: Any) -> Differentiable: ...
-@overload
-def differentiable(f: None = None, **options: Any) -> Callable[[Callable[..., Any]], Differentiable]: ...
-def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function with srcdiff, and give it its derivatives as methods. Use it as a decorator.
-
-    >>> @differentiable
-    ... def square(x):
-    ...     return x * x
-    >>> float(square(3.0)), float(square.grad()(3.0))
-    (9.0, 6.0)
-
-    Args:
-        f: A Python function. Without it, a decorator is returned: `@differentiable(backend="python")`.
-        **options: `backend` and the compile options of `grad`.
-
-    Returns:
-        A function that runs the compiled code of `f`. Its methods `grad` and `value_and_grad` take the arguments of
-        `srcdiff.grad` except `f`.
-    """
-    if f is None:
-        return lambda function: Differentiable(function, **options)
-    return Differentiable(f, **options)
-
-
-def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
-    """The generated source code of a derivative, without compiling or running it.
-
-    >>> def square(x):
-    ...     return x * x
-    >>> print(source(square, 1.5, with_value=False).rstrip())
-    def square_grad(x):
-        # reverse sweep
-        x_bar = 2.0 * x
-        return x_bar
-
-    Args:
-        f: A Python function.
-        *args: Example arguments, or types such as `float` and `"float64[:]"`. Without any, the types are guessed from
-            annotations, defaults and the code.
-        wrt: The arguments to differentiate with respect to, as for `grad`.
-        mode: `"reverse"` (a gradient), `"forward"` (tangents), `"pullback"` (adjoints of any result), or `"primal"`
-            (the function itself, as srcdiff compiles it).
-        with_value: Whether the code also returns the value of `f`.
-
-    Returns:
-        The text of a Python module.
-    """
-    PROGRAM.checked("mode", mode)
-    SWITCH.checked("with_value", with_value)
-    derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
-    if args:
-        derivative.compile(*args)
-    return derivative.source
-
-
-def stop_gradient(x: Any) -> Any:
-    """Return `x`; a derivative treats it as a constant.
-
-    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
-    3.0
-
-    Args:
-        x: A number, or an array.
-
-    Returns:
-        `x` itself.
-    """
-    return x
-
-
-stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
-
-
-def custom_rule(
-    f: Callable[..., Any] | None = None,
-    *,
-    adjoint: Callable[..., Any] | None = None,
-    tangent: Callable[..., Any] | None = None,
-) -> Any:
-    """Declare the derivative of a function. The body of the function is not differentiated.
-
-    Either rule is enough: each is linear in its last arguments, and srcdiff derives the other as its transpose.
-
-    >>> import math
-    >>> def cube_root_adjoint(x, out, out_bar):
-    ...     return out_bar / (3.0 * out**2)
-    >>> @custom_rule(adjoint=cube_root_adjoint)
-    ... def cube_root(x):
-    ...     return math.cbrt(x)
-    >>> float(grad(cube_root)(8.0))
-    0.08333333333333333
-
-    Args:
-        f: The function; it takes and returns numbers and arrays. Without it, a decorator is returned.
-        adjoint: `adjoint(*arguments, out, out_bar)`: from the arguments, the result and the adjoint of the result, it
-            returns the adjoint of the argument, or a tuple with one adjoint for each argument.
-        tangent: `tangent(*arguments, out, *argument_dots)`: from the arguments, the result and the tangents of the
-            arguments, it returns the tangent of the result.
-
-    Returns:
-        A function that can be called like `f`, inside and outside of differentiated functions.
-    """
-    if f is None:
-        return lambda function: CustomRule(function, adjoint, tangent)
-    return CustomRule(f, adjoint, tangent)
-
-
-def rule_for(
-    function: Callable[..., Any],
-    *,
-    adjoint: Callable[..., Any] | None = None,
-    tangent: Callable[..., Any] | None = None,
-    replace: bool = False,
-) -> Callable[[Callable[..., Any]], Any]:
-    """Declare the derivative of a function that you cannot edit: one of a library, or one without Python source.
-
-    Use it as a decorator on a Python function that computes the same. In generated code, this implementation stands for
-    the function. Without `adjoint` and `tangent`, the implementation itself is differentiated.
-
-    >>> from scipy.special import exprel
-    >>> @rule_for(exprel, adjoint=lambda x, out, out_bar: out_bar * (np.exp(x) - out) / x)
-    ... def relative_exponential(x):
-    ...     return np.expm1(x) / x
-    >>> float(grad(lambda x: exprel(x))(1.0))
-    1.0
-
-    Args:
-        function: The function as your code calls it, for example `scipy.special.j0`. If it is a ufunc of NumPy or
-            SciPy, the implementation and its rules take numbers, and are called for each element of arrays.
-        adjoint: The rule in reverse mode, as for `custom_rule`.
-        tangent: The rule in forward mode, as for `custom_rule`.
-        replace: Whether the function may have a rule already. Without it, a second rule is an error.
-
-    Returns:
-        A decorator. It returns the implementation, with the derivative that is declared.
-    """
-    SWITCH.checked("replace", replace)
-    require_declarable(function)
-    return lambda implementation: declare(function, implementation, adjoint, tangent, replace)
-
-
 def has_floats(value: Any) -> bool:
     """Whether the value is or contains a float or an array of floats."""
     return any(map(is_of_floats, VALUES.leaves(value)))
@@ -1499,3 +771,7 @@ def has_floats(value: Any) -> bool:
 def is_of_floats(leaf: Any) -> bool:
     """Whether the value is a float or an array of floats."""
     return isinstance(leaf, float | complex | np.inexact) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc")
+
+
+numba_cpu.callable_from_compiled_code(Derivative, Derivative.body_for)
+numba_cpu.compiled_code_prints_text()

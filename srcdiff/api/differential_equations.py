@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from srcdiff.api.derivatives import differentiable
 from srcdiff.api.modes import jacobian, jvp
+from srcdiff.api.reverse import differentiable
 from srcdiff.library import odes
 
 Function = Callable[..., Any]

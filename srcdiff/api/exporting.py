@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.api.batching import Batched
-from srcdiff.api.derivatives import Derivative, names_of_parts, stand_in
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.modes import HessianProduct, Jacobian, derivative_by_name
+from srcdiff.api.specialisations import names_of_parts, stand_in
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.diagnostics import NotExportedError, printable

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from srcdiff.api.derivatives import differentiable, grad
 from srcdiff.api.modes import jacobian, jvp
+from srcdiff.api.reverse import differentiable, grad
 from srcdiff.library import solvers
 from srcdiff.library.language import DERIVATIVES
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from srcdiff.api.derivatives import Derivative, stand_in
+from srcdiff.api.derivatives import Derivative
+from srcdiff.api.specialisations import stand_in
 from srcdiff.diagnostics.options import Wrt
 from srcdiff.ir.types import is_inexact
 from srcdiff.signature.descriptions import Description

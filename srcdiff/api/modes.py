@@ -14,8 +14,10 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import overload
 
-from srcdiff.api.derivatives import Derivative, chosen_names, described, grad, has_floats, is_of_floats, with_written
+from srcdiff.api.derivatives import Derivative, chosen_names, described, has_floats, is_of_floats
 from srcdiff.api.finite_differences import Report, compare, require_values
+from srcdiff.api.reverse import grad
+from srcdiff.api.specialisations import with_written
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.caching.fingerprint import fingerprint

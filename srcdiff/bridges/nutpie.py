@@ -17,7 +17,8 @@ import pandas as pd
 from nutpie.compile_pymc import CompiledPyMCModel
 
 from srcdiff.api.c_functions import CFunction
-from srcdiff.api.derivatives import Derivative, value_and_grad
+from srcdiff.api.derivatives import Derivative
+from srcdiff.api.reverse import value_and_grad
 from srcdiff.bridges import written_functions as written
 from srcdiff.bridges.flat_functions import short_name
 from srcdiff.diagnostics.options import Wrt

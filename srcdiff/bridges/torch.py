@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from srcdiff.api.derivatives import Derivative, grad
+from srcdiff.api.derivatives import Derivative
+from srcdiff.api.reverse import grad
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.bridges import written_functions as written
 from srcdiff.frontend.source.capture import plain_function

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api.derivatives import Derivative, grad
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.modes import jvp
+from srcdiff.api.reverse import grad
 from srcdiff.frontend.source.capture import plain_function
 
 Function = Callable[..., Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from srcdiff import pipeline
-from srcdiff.api.derivatives import grad
+from srcdiff.api.reverse import grad
 from srcdiff.diagnostics import InternalError
 from srcdiff.ir import nodes
 from srcdiff.ir.nodes import Block, Comment, Const, Function, Operation, Program, Value, walk
