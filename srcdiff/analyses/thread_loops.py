@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from srcdiff.analyses.carried_extremes import Extreme, extreme_of
 from srcdiff.analyses.carried_reductions import PRODUCT, SUM, reduction_of
 from srcdiff.analyses.dependence import Dependence
 from srcdiff.ir.builder import Builder
@@ -47,6 +48,7 @@ LIGHT = 3
 threads would not make it faster by as much as they cost in the first call."""
 UNKNOWN_TRIPS = 8
 """How many iterations an inner loop is taken to have whose trip count is not known before the outer one."""
+_PRIMITIVES = {SUM: "add", PRODUCT: "multiply"}
 _COST_OF_CALL = 12
 _COST_OF_DIVISION = 4
 
@@ -55,8 +57,8 @@ _COST_OF_DIVISION = 4
 class Shared:
     """What threads need to share a loop."""
 
-    reductions: tuple[str, ...]
-    """For each parameter of the loop, the reduction that it is."""
+    reductions: tuple[str | Extreme, ...]
+    """For each parameter of the loop, the reduction that it is: the primitive, or the extreme that it belongs to."""
     private: tuple[Value, ...]
     """The arrays outside the loop that all iterations may add to: each block of iterations adds to one of its own."""
     on_word: bool = False
@@ -140,21 +142,51 @@ class ThreadLoops:
         trips = self.trips(loop)
         if trips is not None and trips < FEW:
             return Alone("it has few iterations")
-        reductions = []
-        for k, param in enumerate(loop.params):
-            kind = None if isinstance(param.type, Array) else reduction_of(self.dependence, loop, k)
-            if kind not in (SUM, PRODUCT):
-                return Alone(f"each iteration needs {_named(param)} from the one before it")
-            reductions.append(kind)
+        reductions = self.reductions(loop)
+        if isinstance(reductions, Alone):
+            return reductions
         own = {v for o in walk(loop.body) for v in (*o.defines(), *o.inner())}
         pinned = next((p for o in walk(loop.body) if (p := self.order_needed_by(o, own))), None)
         if pinned is not None:
             return Alone(pinned)
         if loop.parallel is not None and self.only_assigns(loop, own):
-            return Shared(tuple(reductions), ())
+            return Shared(reductions, ())
         self.dependence.on_word = False
         private = self.private(loop, own)
-        return private if isinstance(private, Alone) else Shared(tuple(reductions), private, self.dependence.on_word)
+        return private if isinstance(private, Alone) else Shared(reductions, private, self.dependence.on_word)
+
+    def reductions(self, loop: Loop) -> tuple[str | Extreme, ...] | Alone:
+        """The reductions that the parameters of a loop are."""
+        found: dict[int, str | Extreme] = {}
+        for k, param in enumerate(loop.params):
+            kind = None if isinstance(param.type, Array) else reduction_of(self.dependence, loop, k)
+            if kind in _PRIMITIVES:
+                found[k] = _PRIMITIVES[kind]
+            elif kind is not None and (primitive := self.primitive(loop, k)):
+                found[k] = primitive
+        for k in set(range(len(loop.params))) - set(found):
+            extreme = extreme_of(self.dependence, loop, k)
+            found |= dict.fromkeys(extreme.slots, extreme) if extreme is not None else {}
+        missing = [p for k, p in enumerate(loop.params) if k not in found]
+        if missing:
+            return Alone(f"each iteration needs {_named(missing[0])} from the one before it")
+        return tuple([found[k] for k in range(len(loop.params))])
+
+    def primitive(self, loop: Loop, k: int) -> str:
+        """The primitive of a reduction that has no other one; empty if it has."""
+        value, names = loop.body.yields[k], set[str]()
+        while value is not loop.params[k]:
+            operation = self.dependence.definition.get(value)
+            if not isinstance(operation, Apply) or operation.primitive not in ("maximum", "minimum", "fmax", "fmin"):
+                return ""
+            names.add(operation.primitive)
+            first, second = operation.args
+            value = first if self.reaches(loop.params[k], first) else second
+        return names.pop() if len(names) == 1 else ""
+
+    def reaches(self, start: Value, end: Value) -> bool:
+        operation = self.dependence.definition.get(end)
+        return end is start or (isinstance(operation, Apply) and any(self.reaches(start, a) for a in operation.args))
 
     def trips(self, loop: Loop) -> int | None:
         """The number of iterations, if it is a constant."""

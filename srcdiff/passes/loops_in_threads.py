@@ -11,19 +11,20 @@ for i in range(n):                           total_parts = np.empty(blocks)
                                              for block in range(blocks):
                                                  total += total_parts[block]
 
-The iterations must be independent, but for sums and products: those have a part for each block. If several iterations
-add to the same elements of an array, each block but the first adds to an array of its own, and these are added to the
-first one's afterwards. The order of all additions depends on the number of blocks alone, so a result is the same for
-the same number of threads. Where there is little work, there is one block, and nothing is added up twice.
+The iterations must be independent, but for sums, products and extremes: those have a part for each block. If several
+iterations add to the same elements of an array, each block but the first adds to an array of its own, and these are
+added to the first one's afterwards. The order of all additions depends on the number of blocks alone, so a result is
+the same for the same number of threads. Where there is little work, there is one block, and nothing is added up twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.analyses import thread_loops
-from srcdiff.analyses.carried_reductions import SUM
+from srcdiff.analyses.carried_extremes import Extreme
 from srcdiff.analyses.thread_loops import Alone, Shared, ThreadLoops, Work
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
@@ -41,6 +42,9 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import WORK_OF_BLOCK
 from srcdiff.ir.types import INT, Scalar
 from srcdiff.library.thread_blocks import BLOCKS, ITERATIONS
+
+_NEUTRAL: dict[str | Extreme, int] = {"add": 0, "multiply": 1}
+_OPPOSITE = {"greater": "less_equal", "less": "greater_equal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +181,20 @@ class _Blocks:
         mine = {a: self.mine(a, more, block) for a, more in zip(self.shared.private, others, strict=True)}
         start, _, step = loop.bounds
         bounds = [build.apply("add", start, build.apply("multiply", x, step)) for x in (first, last)]
-        zeros = [self.neutral(p, kind) for p, kind in zip(loop.params, self.shared.reductions, strict=True)]
+        starts = [self.start(k, kind) for k, kind in enumerate(self.shared.reductions)]
         outs = tuple(Value(p.type, p.name) for p in loop.params)
         inside = substituted(loop.body, lambda v: mine.get(v, v))
         bounds_of_block = bounds[0], bounds[1], step
-        build.add(replace(loop, bounds=bounds_of_block, inits=tuple(zeros), outs=outs, body=inside, parallel=None))
+        build.add(replace(loop, bounds=bounds_of_block, inits=tuple(starts), outs=outs, body=inside, parallel=None))
         for part, out in zip(parts, outs, strict=True):
             build.store(part, (block,), out)
 
-    def neutral(self, param: Value, kind: str) -> Value:
-        number = 0 if kind == SUM else 1
-        return self.build.const(number if param.type == INT else float(number), param.scalar)
+    def start(self, k: int, kind: str | Extreme) -> Value:
+        """What the reduction of a block starts from: nothing, or for extremes, what all start from."""
+        param = self.loop.params[k]
+        if kind not in _NEUTRAL:
+            return self.loop.inits[k]
+        return self.build.const(_NEUTRAL[kind] if param.type == INT else float(_NEUTRAL[kind]), param.scalar)
 
     def mine(self, array: Value, others: Value, block: Value) -> Value:
         """The array that a block adds to."""
@@ -201,19 +208,32 @@ class _Blocks:
         return out
 
     def add_up(self, blocks: Value, parts: list[Value]) -> None:
-        """The parts of sums and products, in their order."""
+        """The parts of reductions, in their order."""
         if not parts:
             return
         build, loop = self.build, self.loop
         block = Value(INT, "block")
         params = tuple(Value(p.type, p.name) for p in loop.params)
         with build.block() as body:
-            yields = []
-            for param, part, kind in zip(params, parts, self.shared.reductions, strict=True):
-                yields.append(build.apply("add" if kind == SUM else "multiply", param, build.load(part, (block,))))
+            found = [build.load(part, (block,)) for part in parts]
+            better = {x: self.is_better(x, found, params) for x in self.shared.reductions if isinstance(x, Extreme)}
+            yields = [
+                build.apply("where", better[kind], new, so_far)
+                if isinstance(kind, Extreme)
+                else build.apply(kind, so_far, new)
+                for kind, new, so_far in zip(self.shared.reductions, found, params, strict=True)
+            ]
         bounds = build.const(0), blocks, build.const(1)
         inits = loop.inits
         build.add(Loop(block, bounds, params, inits, None, Block(tuple(body), tuple(yields)), loop.outs))
+
+    def is_better(self, extreme: Extreme, found: Sequence[Value], so_far: Sequence[Value]) -> Value:
+        """Whether the extreme of a block is better than that of the blocks before it."""
+        build, new, old = self.build, found[extreme.key], so_far[extreme.key]
+        if not extreme.takes_nan:
+            return build.apply(extreme.comparison, new, old)
+        worse = build.apply(_OPPOSITE[extreme.comparison], new, old)
+        return build.apply("logical_and", build.apply("logical_not", worse), build.apply("equal", old, old))
 
     def add_up_elements(self, array: Value, others: Value, blocks: Value) -> None:
         """The arrays of all blocks but the first, in their order."""

@@ -22,6 +22,7 @@ from srcdiff.passes import loops_in_threads
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.6, 1.9, 12)
 ROWS = RNG.uniform(0.5, 1.5, (6, 4))
+WITH_NAN = np.array([3.0, 1.0, np.nan, 8.0, np.nan, 9.0])
 PLACES = RNG.integers(0, 5, 12)
 
 
@@ -209,6 +210,50 @@ def two_places(x, places):
     return np.sum(y * y)
 
 
+def largest(x):
+    most = x[0]
+    for i in range(len(x)):
+        most = max(most, x[i] * np.sin(x[i]))
+    return most
+
+
+def closest(x, y):
+    least, where, value = np.inf, -1, 0.0
+    for i in range(len(y)):
+        distance = (x[0] - y[i]) ** 2
+        if distance < least:
+            least, where, value = distance, i, y[i]
+    return least * value * x[where % 3]
+
+
+def last_of_equal(x, y):
+    least, where = np.inf, 0
+    for i in range(len(y)):
+        if y[i] <= least:
+            least, where = y[i], i
+    return x[where] * least
+
+
+def not_the_largest(x):
+    """The number that is kept is not the one that is compared."""
+    most = 0.0
+    for i in range(len(x)):
+        if np.sin(x[i]) > most:
+            most = x[i]
+    return most
+
+
+def extremes_of_array(a):
+    return np.max(a) * np.min(a * a) + a.ravel()[np.argmax(a)]
+
+
+def by_maximum(x):
+    most = -np.inf
+    for i in range(len(x)):
+        most = np.maximum(most, np.sin(x[i]))
+    return most
+
+
 CASES = {
     "prices": (prices, (X, X[::-1].copy(), 0.3), (0, 1, 2), True),
     "strided": (prices, (X[::2], X[1::2], 0.3), (0, 1, 2), True),
@@ -231,6 +276,15 @@ CASES = {
     "in place": (in_place, (X, RNG.permutation(12), 2), (0,), True),
     "rows of any length": (rows_of_any_length, (X, np.array([0, 3, 4, 9, 12])), (0,), True),
     "two places": (two_places, (X, np.stack([RNG.permutation(12), RNG.permutation(12)])), (0,), True),
+    "largest": (largest, (X,), (0,), True),
+    "largest with NaN": (largest, (WITH_NAN,), (0,), True),
+    "largest after NaN": (largest, (WITH_NAN[2:],), (0,), True),
+    "closest of equals": (closest, (X, np.array([3.0, 1.0, 2.0, 1.0, 5.0, 1.0])), (0, 1), True),
+    "last of equals": (last_of_equal, (X, np.array([3.0, 1.0, 2.0, 1.0, 5.0, 1.0])), (0, 1), False),
+    "not the largest": (not_the_largest, (X,), (0,), False),
+    "extremes of an array": (extremes_of_array, (ROWS,), (0,), True),
+    "extremes with NaN": (extremes_of_array, (WITH_NAN.reshape(2, 3),), (0,), True),
+    "by maximum": (by_maximum, (X,), (0,), False),
     "early exit": (early_exit, (X,), (0,), False),
     "rows of columns": (rows_of_columns, (ROWS,), (0,), True),
 }
