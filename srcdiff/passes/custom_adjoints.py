@@ -147,15 +147,14 @@ def _transposed(*given: Any) -> Sequence[Value | None]:
 def written_out(function: Function, given: tuple[bool, ...]) -> RuleFunction:
     """A rule that is a program, with its derivatives written out."""
     captured = capture(solvers.newton)
-    return RuleFunction(
-        _without_derivatives(Reading(Program(function, ()), {}, Static(None), (), (), captured, {}, {})), given
-    )
+    reading = Reading(Program(function, ()), {}, Static(None), (), (), captured, {}, {})
+    return RuleFunction(_without_derivatives(reading).main, given)
 
 
-def _without_derivatives(reading: Reading) -> Function:
+def _without_derivatives(reading: Reading) -> Program:
     from srcdiff.passes.derivative_expansion import without_derivatives  # which needs the passes, and they this module
 
-    return without_derivatives(reading).main
+    return without_derivatives(reading)
 
 
 def _stand_in(value: Value, builder: Builder) -> Value:
@@ -215,7 +214,11 @@ def _read_rule(
     if reading.outside:
         message = f"`{name}` reads `{reading.outside[0].name}`, which is not one of its arguments"
         raise DifferentiationError([Problem("SD306", message, span)])
-    main = _without_derivatives(reading)
+    program = _without_derivatives(reading)
+    if program.callees:
+        message = f"the rule `{name}` calls the recursive function `{program.callees[0].name}`"
+        raise DifferentiationError([Problem("SD306", message, span, help="write the recursion in the rule as a loop")])
+    main = program.main
     if written_sites(main.body, points_to(main)) & set(main.params[:known]):
         message = f"`{name}` writes to its arguments"
         raise DifferentiationError([Problem("SD306", message, span, help="write to a copy: `a = a.copy()`")])

@@ -563,3 +563,19 @@ def test_integers_loops_and_early_exits(f: Any, more: Any, backend: str) -> None
     gradient = srcdiff.grad(f, backend=backend)(x, more)
 
     np.testing.assert_allclose(gradient, differences(lambda x: f(x, more), x), rtol=1e-8, atol=1e-9)
+
+
+def power(x, n):
+    if n == 0:
+        return 1.0
+    return x * power(x, n - 1)
+
+
+@pytest.mark.parametrize("mode", [srcdiff.grad, lambda f: lambda x: srcdiff.jvp(f, (x,), (1.0,), backend="python")])
+def test_a_rule_that_calls_a_recursive_function_is_refused(mode):
+    def cube_adjoint(x, out, out_bar):
+        return out_bar * 3.0 * power(x, 2)
+
+    cube = srcdiff.custom_rule(lambda x: x * x * x, adjoint=cube_adjoint)
+    with pytest.raises(srcdiff.DifferentiationError, match="`cube_adjoint` calls the recursive function `power`"):
+        mode(lambda x: math.sin(cube(x)))(0.7)
