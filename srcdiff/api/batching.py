@@ -388,7 +388,9 @@ def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...], fi
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> futures.Executor:
     """The threads of this process; a forked process needs its own."""
-    return futures.ThreadPoolExecutor(threads, "srcdiff")
+    import numba
+
+    return futures.ThreadPoolExecutor(threads, "srcdiff", initializer=numba.set_num_threads, initargs=(1,))
 
 
 def _element(array: Any, k: int) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 
 import numba
@@ -560,3 +563,64 @@ def test_forked_processes_run(gradient, two_threads):
     assert here.recv() == value
     child.join()
     assert child.exitcode == 0
+
+
+NESTED = """
+import numba
+import numpy as np
+import srcdiff
+
+def loss(w, x):
+    total = 0.0
+    for i in range(len(x)):
+        total += np.tanh(x[i] * w) ** 2
+    return total
+
+gradient = srcdiff.grad(loss, parallel=True)
+
+@numba.guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(m)->(n)", target="parallel", nopython=True)
+def gradients(w, x, out):
+    for k in range(len(w)):
+        out[k] = gradient(w[k], x)
+
+w, x = np.linspace(0.1, 1.0, 6), np.linspace(0.0, 1.0, 60_000)
+found = gradients(w[:, None], x)[:, 0]
+np.testing.assert_allclose(found, [gradient(v, x) for v in w], rtol=1e-12)
+print(numba.threading_layer())
+"""
+
+
+@pytest.mark.numba
+def test_a_parallel_loop_of_the_user_may_call_a_gradient_under_workqueue(tmp_path):
+    """Numba ends the process if a thread of this layer starts threads."""
+    settings = {"NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2", "SRCDIFF_CACHE_DIR": str(tmp_path)}
+    program = tmp_path / "nested.py"
+    program.write_text(NESTED)
+    done = subprocess.run([sys.executable, program], env=os.environ | settings, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == "workqueue\n"
+
+
+@pytest.mark.numba
+def test_threads_of_a_batch_have_one_thread_each(gradient, two_threads):
+    seen = srcdiff.api.batching._pool(os.getpid(), 2).submit(numba.get_num_threads).result()
+    assert seen == 1
+    places, p = LONG_PLACES[None, :] + np.zeros((4, 1), int), X[:5]
+    batched = srcdiff.batched(gradient, over="places", parallel=True)
+    _, (bars, _) = batched(p, places, LONG)
+    np.testing.assert_allclose(bars, np.stack([gradient(p, LONG_PLACES, LONG)[1][0]] * 4), rtol=1e-11)
+
+
+@pytest.mark.numba
+def test_loops_of_tasks_of_dask_are_the_same_bits(gradient, two_threads):
+    dask = pytest.importorskip("dask")
+    value, bars = gradient(X[:5], LONG_PLACES, LONG)
+
+    @dask.delayed
+    def task(k):
+        numba.set_num_threads(2)
+        return gradient(X[:5], LONG_PLACES, LONG)
+
+    for again, others in dask.compute(*[task(k) for k in range(12)], scheduler="threads", num_workers=3):
+        assert again == value
+        assert np.array_equal(others[0], bars[0])

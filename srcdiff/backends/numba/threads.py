@@ -25,6 +25,7 @@ from srcdiff.backends.python.outlined_loops import CALL
 from srcdiff.ir.primitives import WORK_OF_BLOCK
 
 RUN = "numba_parallel_for"
+STATE_OF_THREAD = "PyGILState_GetThisThreadState"
 _BUSY = "srcdiff.threads_are_busy"
 _FREE, _TAKEN, _NEVER = 0, 1, 2
 
@@ -158,7 +159,7 @@ class _Launch:
         builder.store(self.count, sizes)
         builder.store(long(1), steps)
         builder.store(long(0), tools.gep(builder, steps, 1))
-        several = builder.icmp_signed(">", self.count, long(1))
+        several = builder.and_(builder.icmp_signed(">", self.count, long(1)), self.may_launch())
         taken = tools.alloca_once_value(builder, tools.false_bit)
         busy = self.busy(builder)
         with builder.if_then(several):
@@ -173,6 +174,15 @@ class _Launch:
                 builder.call(entry, arguments)
         self.raise_first(shared)
         return self.context.get_dummy_value()
+
+    def may_launch(self) -> Any:
+        """Whether this is a thread of Python, and none that runs a part of somebody else's parallel loop.
+
+        The layer `workqueue` ends the process if such a thread starts a loop.
+        """
+        builder, tools = self.builder, self.tools
+        of_thread = tools.get_or_insert_function(builder.module, ir.FunctionType(self.bytes, []), STATE_OF_THREAD)
+        return tools.is_not_null(builder, builder.call(of_thread, []))
 
     def busy(self, builder: Any) -> Any:
         module = builder.module
