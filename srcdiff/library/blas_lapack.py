@@ -112,7 +112,7 @@ def row(
 
 def substitution(name: str, shapes: str, adjoint: Callable[..., Any]) -> LibraryCall:
     """A support function, called under its own name."""
-    return row(name, f"{name}({{0}}, {{1}})", shapes, adjoint, support=name)
+    return row(name, f"{name}({{0}}, {{1}})", shapes, adjoint, support=name, takes_complex=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- products
@@ -148,34 +148,35 @@ def solve_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 
 
 def solve_lower_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_lower_transposed(a, out_bar)
-    return -only_lower(matrix_matrix(b_bar, out.T)), b_bar
+    b_bar = solve_lower_transposed(a.conj(), out_bar)
+    return -only_lower(matrix_matrix(b_bar, out.conj().T)), b_bar
 
 
 def solve_lower_transposed_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_lower(a, out_bar)
-    return -only_lower(matrix_matrix(out, b_bar.T)), b_bar
+    b_bar = solve_lower(a.conj(), out_bar)
+    return -only_lower(matrix_matrix(out.conj(), b_bar.T)), b_bar
 
 
 def solve_lower_transposed_upper_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_lower(a, only_lower(out_bar.T).T)
-    return -only_lower(matrix_matrix(out, b_bar.T)), only_lower(b_bar.T).T
+    b_bar = solve_lower(a.conj(), only_lower(out_bar.T).T)
+    return -only_lower(matrix_matrix(out.conj(), b_bar.T)), only_lower(b_bar.T).T
 
 
 def lower_product_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     """The adjoint of a.T @ b. The elements above the diagonals are ignored, in the arguments and in the result."""
     below = only_lower(out_bar)
-    return only_lower(matrix_matrix(only_lower(b), below.T)), only_lower(matrix_matrix(only_lower(a), below))
+    a_bar = matrix_matrix(only_lower(b).conj(), below.T)
+    return only_lower(a_bar), only_lower(matrix_matrix(only_lower(a).conj(), below))
 
 
 def solve_lower_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_lower_transposed_vector(a, out_bar)
-    return -only_lower(b_bar[:, None] * out[None, :]), b_bar
+    b_bar = solve_lower_transposed_vector(a.conj(), out_bar)
+    return -only_lower(b_bar[:, None] * out.conj()[None, :]), b_bar
 
 
 def solve_lower_transposed_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_lower_vector(a, out_bar)
-    return -only_lower(out[:, None] * b_bar[None, :]), b_bar
+    b_bar = solve_lower_vector(a.conj(), out_bar)
+    return -only_lower(out.conj()[:, None] * b_bar[None, :]), b_bar
 
 
 def triangular_factors_adjoint(a: Any, out: Any, pivots: Any, out_bar: Any, pivots_bar: Any) -> Any:
@@ -231,7 +232,7 @@ def cofactor_matrix(a: Any) -> Any:
     n = len(a)
     if n == 0:
         return np.zeros((n, n), a.dtype)
-    u, s, vt = complex_singular_values(a) if is_complex_type(a.dtype) else singular_values(a)
+    u, s, vt = singular_values(a)
     sign = determinant(u) * determinant(vt)
     for k in range(n):
         others = sign
@@ -248,7 +249,7 @@ def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     n = len(a)
     result = np.zeros((n, n), a.dtype)
     if n > 0:
-        u, s, vt = complex_singular_values(a) if is_complex_type(a.dtype) else singular_values(a)
+        u, s, vt = singular_values(a)
         sign = determinant(u) * determinant(vt)
         turned = matrix_matrix(matrix_matrix(u.conj().T, out_bar.conj()), vt.conj().T)
         middle = np.zeros((n, n), a.dtype)
@@ -279,29 +280,36 @@ def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar:
 
 
 def lower_triangle(a: Any) -> Any:
-    """The adjoint of a symmetric matrix, on the lower triangle: NumPy reads only that."""
+    """The adjoint of a Hermitian matrix, on the lower triangle: NumPy reads only that."""
     n = len(a)
     result = np.zeros((n, n), a.dtype)
     for i in range(n):
-        result[i, i] = a[i, i]
+        result[i, i] = a[i, i].real
         for j in range(i):
-            result[i, j] = a[i, j] + a[j, i]
+            result[i, j] = a[i, j] + a[j, i].conjugate()
     return result
 
 
 def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
-    """Murray 2016, equation 10: L^-T phi(L^T L_bar) L^-1, where phi takes the lower triangle and half the diagonal."""
-    middle = lower_product(out, out_bar)
+    """Murray 2016, equation 10: L^-H phi(L^H L_bar) L^-1, where phi takes the lower triangle and half the diagonal.
+
+    The diagonal of L is real.
+    """
+    lower = out.conj()
+    middle = lower_product(lower, out_bar)
     for i in range(len(middle)):
-        middle[i, i] *= 0.5
+        middle[i, i] = 0.5 * middle[i, i].real if is_complex_type(a.dtype) else middle[i, i] * 0.5
     turned = np.asarray(solve_lower_transposed_upper(out, np.asarray(middle.T)).T)
-    return (lower_triangle(solve_lower_transposed(out, turned)),)
+    return (lower_triangle(solve_lower_transposed(lower, turned)),)
 
 
 def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
     """Giles 2008, section 3.1. Rotations among eigenvectors of equal eigenvalues have no derivative and are ignored."""
-    middle = matrix_matrix(vectors.T, vectors_bar)
+    middle = matrix_matrix(vectors.conj().T, vectors_bar)
     n = len(values)
+    if is_complex_type(a.dtype):
+        vectors_bar = vectors_bar - phase_adjoint(vectors, middle, True)
+        middle = matrix_matrix(vectors.conj().T, vectors_bar)
     for i in range(n):
         for j in range(n):
             gap = values[j] - values[i]
@@ -310,7 +318,25 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
             else:
                 middle[i, j] = 0.0
         middle[i, i] = values_bar[i]
-    return (lower_triangle(matrix_matrix(matrix_matrix(vectors, middle), vectors.T)),)
+    return (lower_triangle(matrix_matrix(matrix_matrix(vectors, middle), vectors.conj().T)),)
+
+
+def phase_adjoint(vectors: Any, angles: Any, is_real: Any) -> Any:
+    """What leaves the adjoint of vectors if LAPACK turns each of them until its first element is real.
+
+    The imaginary part of `angles[k, k]` is the derivative by the angle of the vector k. Where the first element is
+    zero, the next one counts that is not.
+    """
+    rows, count = vectors.shape
+    result = np.zeros((rows, count), vectors.dtype)
+    for k in range(count):
+        place = rows
+        for i in range(rows):
+            if place == rows and abs(vectors[i, k]) > 1e-10:
+                place = i
+        if is_real and place < rows:
+            result[place, k] = 1j * angles[k, k].imag / vectors[place, k].conjugate()
+    return result
 
 
 def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
@@ -329,35 +355,67 @@ def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any,
     return (solve_matrix(vectors.T, matrix_matrix(middle, vectors.T)),)
 
 
+def complex_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
+    """As above; of each vector, LAPACK makes the largest element real."""
+    n = len(values)
+    along = matrix_matrix(vectors.conj().T, vectors_bar)
+    straight = np.zeros((n, n), a.dtype)
+    for k in range(n):
+        place = 0
+        for i in range(n):
+            if abs(vectors[i, k]) > abs(vectors[place, k]) + 1e-10:
+                place = i
+        for i in range(n):
+            straight[i, k] = vectors_bar[i, k] - along[k, k].real * vectors[i, k]
+        straight[place, k] -= 1j * along[k, k].imag / vectors[place, k].conjugate()
+    middle = matrix_matrix(vectors.conj().T, straight)
+    for j in range(n):
+        for i in range(n):
+            gap = values[j] - values[i]
+            if gap != 0.0:
+                middle[i, j] /= gap.conjugate()
+            else:
+                middle[i, j] = 0.0
+        middle[j, j] = values_bar[j]
+    return (solve_matrix(vectors.conj().T, matrix_matrix(middle, vectors.conj().T)),)
+
+
 # ------------------------------------------------------------------------------------------------------- decompositions
 
 
 def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
     """Townsend 2016. Rotations among vectors of equal or zero singular values have no derivative and are ignored."""
     k = len(s)
-    u_part, v_part = matrix_matrix(u.T, u_bar), matrix_matrix(vt, vt_bar.T)
+    u_part, v_part = matrix_matrix(u.conj().T, u_bar), matrix_matrix(vt, vt_bar.conj().T)
     middle = np.empty((k, k), a.dtype)
+    if is_complex_type(a.dtype):  # LAPACK makes the first row of the smaller matrix of vectors real
+        angles, is_wide = u_part + v_part, len(u) < vt.shape[1]
+        u_bar = u_bar - phase_adjoint(u, angles, is_wide)
+        vt_bar = vt_bar - phase_adjoint(vt.conj().T, angles, not is_wide).conj().T
+        u_part, v_part = matrix_matrix(u.conj().T, u_bar), matrix_matrix(vt, vt_bar.conj().T)
     for i in range(k):
         for j in range(k):
             gap = (s[j] - s[i]) * (s[j] + s[i])
             if gap != 0.0:
-                turned = (u_part[i, j] - u_part[j, i]) * s[j] + s[i] * (v_part[i, j] - v_part[j, i])
-                middle[i, j] = turned / gap
+                left, right = u_part[i, j] - u_part[j, i].conjugate(), v_part[i, j] - v_part[j, i].conjugate()
+                middle[i, j] = (left * s[j] + s[i] * right) / gap
             else:
                 middle[i, j] = 0.0
         middle[i, i] = s_bar[i]
+        if is_complex_type(a.dtype) and s[i] != 0.0:
+            middle[i, i] += 1j * u_part[i, i].imag / s[i]
     a_bar = matrix_matrix(matrix_matrix(u, middle), vt)
     if u.shape[0] > k:  # the part outside the space of the vectors
         a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
     if vt.shape[1] > k:
-        a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.T, vt)).T, s).T)
+        a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.conj().T, vt)).T, s).T)
     return (a_bar,)
 
 
 def divided(columns: Any, by: Any) -> Any:
     """Each column divided by a number. If that is zero, the column is zero."""
     rows, count = columns.shape
-    result = np.zeros((rows, count), by.dtype)
+    result = np.zeros((rows, count), columns.dtype)
     for j in range(count):
         if by[j] != 0.0:
             for i in range(rows):
@@ -366,11 +424,11 @@ def divided(columns: Any, by: Any) -> Any:
 
 
 def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """The vectors beyond the singular values only stay orthogonal: U2' = -U1 U1'^T U2, and the same on the right."""
+    """The vectors beyond the singular values only stay orthogonal: U2' = -U1 U1'^H U2, and the same on the right."""
     k = len(s)
     u1, v1 = u[:, :k], vt[:k]
-    u1_bar = u_bar[:, :k] - matrix_matrix(u[:, k:], matrix_matrix(u_bar[:, k:].T, u1))
-    v1_bar = vt_bar[:k] - matrix_matrix(matrix_matrix(v1, vt_bar[k:].T), vt[k:])
+    u1_bar = u_bar[:, :k] - matrix_matrix(u[:, k:], matrix_matrix(u_bar[:, k:].conj().T, u1))
+    v1_bar = vt_bar[:k] - matrix_matrix(matrix_matrix(v1, vt_bar[k:].conj().T), vt[k:])
     return singular_values_adjoint(a, u1, s, v1, np.asarray(u1_bar), s_bar, np.asarray(v1_bar))
 
 
@@ -378,7 +436,7 @@ def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any
     """Walter and Lehmann 2013; Roberts and Roberts 2020 for a matrix with more columns than rows."""
     k, n = r.shape
     beside_bar = r_bar[:, k:]
-    more = q_bar + matrix_matrix(a[:, k:], beside_bar.T)
+    more = q_bar + matrix_matrix(a[:, k:], beside_bar.conj().T)
     a_bar = np.empty((len(a), n), a.dtype)
     a_bar[:, :k] = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
     a_bar[:, k:] = matrix_matrix(q, beside_bar)
@@ -392,11 +450,14 @@ def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     for i in range(k):
         for j in range(i, k):
             upper[i, j] = r_bar[i, j]
-    turned, product = matrix_matrix(q.T, q_bar), matrix_matrix(r, upper.T)
+    turned, product = matrix_matrix(q.conj().T, q_bar), matrix_matrix(r, upper.conj().T)
     below = np.zeros((k, k), r.dtype)
     for i in range(k):
         for j in range(i):
-            below[i, j] = turned[i, j] - turned[j, i] + product[i, j] - product[j, i]
+            rest = turned[j, i].conjugate()
+            below[i, j] = turned[i, j] - rest + product[i, j] - product[j, i].conjugate()
+        if is_complex_type(r.dtype) and r[i, i] != 0.0:  # the diagonal of R is real
+            below[i, i] = 1j * (turned[i, i] + product[i, i]).imag
     a_bar = matrix_matrix(q, upper + over_transposed(below, r, True))
     if len(q) > k:  # the part outside the space of the columns
         a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r, False)
@@ -404,17 +465,19 @@ def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
 
 
 def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
-    """The X with X R^T = y, for an upper triangle R.
+    """The X with X R^H = y, for an upper triangle R.
 
-    Where y is zero on the diagonal and above, X is zero too.
+    Where y is zero above the diagonal, X is zero too. A real y of this kind is also zero on the diagonal.
     """
     rows, k = y.shape
     result = np.zeros((rows, k), y.dtype)
     for i in range(rows):
+        if is_complex_type(r.dtype) and is_lower and r[i, i] != 0.0:
+            result[i, i] = y[i, i] / r[i, i]
         for j in range(min(i, k) - 1 if is_lower else k - 1, -1, -1):
             total = y[i, j]
             for m in range(j + 1, k):
-                total -= result[i, m] * r[j, m]
+                total -= result[i, m] * r[j, m].conjugate()
             result[i, j] = total / r[j, j]
     return result
 
@@ -424,9 +487,9 @@ def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
 
 def pseudo_inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     """Golub and Pereyra 1973. The rank is assumed to be constant."""
-    straight = matrix_matrix(matrix_matrix(out.T, out_bar), out.T)
-    left = matrix_matrix(out_bar.T, matrix_matrix(out, out.T))
-    right = matrix_matrix(matrix_matrix(out.T, out), out_bar.T)
+    straight = matrix_matrix(matrix_matrix(out.conj().T, out_bar), out.conj().T)
+    left = matrix_matrix(out_bar.conj().T, matrix_matrix(out, out.conj().T))
+    right = matrix_matrix(matrix_matrix(out.conj().T, out), out_bar.conj().T)
     rest = left - matrix_matrix(a, matrix_matrix(out, left)) - matrix_matrix(matrix_matrix(right, out), a)
     return (rest + right - straight,)
 
@@ -434,12 +497,12 @@ def pseudo_inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
 def least_squares_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     """Through the pseudo-inverse P: x = P b (Golub and Pereyra 1973)."""
     p = pseudo_inverse(a)
-    b_bar = matrix_matrix(p.T, out_bar)
+    b_bar = matrix_matrix(p.conj().T, out_bar)
     residual = b - matrix_matrix(a, out)
     beside = out_bar - matrix_matrix(p, matrix_matrix(a, out_bar))
-    by_residual = matrix_matrix(residual, matrix_matrix(p, b_bar).T)
-    by_null_space = matrix_matrix(matrix_matrix(p.T, out), beside.T)
-    return by_residual + by_null_space - matrix_matrix(b_bar, out.T), b_bar
+    by_residual = matrix_matrix(residual, matrix_matrix(p, b_bar).conj().T)
+    by_null_space = matrix_matrix(matrix_matrix(p.conj().T, out), beside.conj().T)
+    return by_residual + by_null_space - matrix_matrix(b_bar, out.conj().T), b_bar
 
 
 def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
@@ -448,7 +511,7 @@ def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     scaled = np.zeros(b.shape, a.dtype)
     if len(out) > 0:
         scaled[...] = 2.0 * (b - matrix_matrix(a, x)) * out_bar
-    return -matrix_matrix(scaled, x.T), scaled
+    return -matrix_matrix(scaled, x.conj().T), scaled
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
@@ -491,18 +554,25 @@ determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint, take
 log_determinant = row(
     "slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint, ("", "real"), takes_complex=True
 )
-cholesky_factor = row("cholesky", "np.linalg.cholesky({0})", "ii->ii", cholesky_adjoint)
-eigenvectors = row("eigh", "np.linalg.eigh({0})", "ii->i,ii", eigenvectors_adjoint)
+cholesky_factor = row("cholesky", "np.linalg.cholesky({0})", "ii->ii", cholesky_adjoint, takes_complex=True)
+eigenvectors = row("eigh", "np.linalg.eigh({0})", "ii->i,ii", eigenvectors_adjoint, ("real", ""), takes_complex=True)
 any_eigenvectors = row("eig", "real_eig({0})", "ii->i,ii", any_eigenvectors_adjoint, support="real_eig")
-singular_values = row("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint, ("", "real", ""))
-complex_singular_values = row(
-    "svd_of_complex", "np.linalg.svd({0}, False)", "ij->ik,k,kj", None, ("", "real", ""), takes_complex=True
+complex_eigenvectors = row(
+    "eig_of_complex", "np.linalg.eig({0})", "ii->i,ii", complex_eigenvectors_adjoint, takes_complex=True
 )
-all_singular_vectors = row("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj", all_singular_vectors_adjoint)
-orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint)
-pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint)
-least_squares = row("lstsq", _LEAST_SQUARES + "[0]", "ij,ik->jk", least_squares_adjoint)
-residuals = row("lstsq_residuals", _LEAST_SQUARES + "[1]", "ij,ik->l", residuals_adjoint)
+singular_values = row(
+    "svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint, ("", "real", ""), takes_complex=True
+)
+all_singular_vectors = row(
+    *("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj"),
+    *(all_singular_vectors_adjoint, ("", "real", "")),
+    takes_complex=True,
+)
+orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint, takes_complex=True)
+pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint, takes_complex=True)
+least_squares = row("lstsq", _LEAST_SQUARES + "[0]", "ij,ik->jk", least_squares_adjoint, takes_complex=True)
+residuals = row("lstsq_residuals", _LEAST_SQUARES + "[1]", "ij,ik->l", residuals_adjoint, ("real",), takes_complex=True)
 real_roots = row("roots", "real_roots({0})", "i->j", support="real_roots")
-rank = row("matrix_rank", "np.linalg.matrix_rank({0})", "ij->", dtypes=("int64",))
+complex_roots = row("roots_of_complex", "np.roots({0})", "i->j", takes_complex=True)
+rank = row("matrix_rank", "np.linalg.matrix_rank({0})", "ij->", dtypes=("int64",), takes_complex=True)
 order_of = row("argsort", "np.argsort({0}, kind='mergesort')", "i->i", None, ("int64",))

@@ -71,6 +71,11 @@ def transposed(a: Any) -> Any:
     return np.transpose(a, last_two_swapped(a.ndim))
 
 
+def adjoint(a: Any) -> Any:
+    """The conjugate transpose."""
+    return transposed(a).conj()
+
+
 # ------------------------------------------------------------------------------------------- equations and determinants
 
 
@@ -159,32 +164,36 @@ def product_of_all(arrays: Any) -> Any:
 def cholesky(a: Any, upper: Any = False) -> Any:
     a = floats(a)
     if upper:
-        return transposed(stacked(blas_lapack.cholesky_factor, transposed(a)))
+        return adjoint(stacked(blas_lapack.cholesky_factor, np.asarray(adjoint(a))))
     return stacked(blas_lapack.cholesky_factor, a)
 
 
 def is_positive_definite(a: Any) -> Any:
     """Whether a matrix, given by its lower triangle, has a Cholesky factor."""
     n = len(a)
-    factor = np.zeros((n, n))
+    factor = np.zeros((n, n), a.dtype)
     for j in range(n):
-        rest = float(a[j, j])
+        size = float(a[j, j].real)
         for k in range(j):
-            rest -= factor[j, k] * factor[j, k]
-        if not rest > 0.0:
+            size -= abs(factor[j, k]) ** 2
+        if not size > 0.0:
             return False
-        factor[j, j] = math.sqrt(rest)
+        size = math.sqrt(size)
+        factor[j, j] = size
         for i in range(j + 1, n):
-            rest = float(a[i, j])
+            rest = a[i, j]
             for k in range(j):
-                rest -= factor[i, k] * factor[j, k]
-            factor[i, j] = rest / factor[j, j]
+                rest -= factor[i, k] * factor[j, k].conjugate()
+            factor[i, j] = rest / size
     return True
 
 
 def eig(a: Any) -> Any:
-    """For matrices with real eigenvalues. Others raise `ValueError`."""
-    values, vectors = stacked_pair(blas_lapack.any_eigenvectors, floats(a))
+    """For real matrices with real eigenvalues, and for complex matrices. Other real matrices raise `ValueError`."""
+    a = floats(a)
+    if is_complex_type(a.dtype):
+        return EigResult(*stacked_pair(blas_lapack.complex_eigenvectors, a, a.dtype))
+    values, vectors = stacked_pair(blas_lapack.any_eigenvectors, a, a.dtype)
     if EIG_IS_COMPLEX:
         return EigResult(ComplexArray(values), ComplexArray(vectors))
     return EigResult(values, vectors)
@@ -196,22 +205,30 @@ def eigvals(a: Any) -> Any:
 
 
 def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
+    if UPLO != "L" and UPLO != "l" and is_complex_type(np.asarray(a).dtype):
+        unsupported("`eigh` of the upper triangle of complex matrices, whose vectors have other phases,")
+    return EighResult(*of_hermitian(a, UPLO))
+
+
+def of_hermitian(a: Any, triangle: Any) -> Any:
     a = floats(a)
-    return EighResult(*stacked_pair(blas_lapack.eigenvectors, a if UPLO == "L" or UPLO == "l" else transposed(a)))
+    if triangle != "L" and triangle != "l":
+        a = np.asarray(adjoint(a))
+    return stacked_pair(blas_lapack.eigenvectors, a, real_type(a.dtype))
 
 
-def stacked_pair(function: Any, a: Any) -> Any:
-    """A vector and a matrix for each matrix of a stack."""
+def stacked_pair(function: Any, a: Any, dtype: Any) -> Any:
+    """A vector of a type and a matrix for each matrix of a stack."""
     if a.ndim == 2:
         return function(a)
-    values, vectors = np.empty(first_of(a.shape, -1), a.dtype), np.empty(a.shape, a.dtype)
+    values, vectors = np.empty(first_of(a.shape, -1), dtype), np.empty(a.shape, a.dtype)
     for i in each(first_of(a.shape, -2)):
         values[i], vectors[i] = function(a[i])
     return values, vectors
 
 
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
-    values, _ = eigh(a, UPLO)
+    values, _ = of_hermitian(a, UPLO)
     return values
 
 
@@ -227,7 +244,7 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
         return SVDResult(u, s, vt) if compute_uv else s
     shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
     k = min(rows, columns)
-    values = np.empty((*shape, k), a.dtype)
+    values = np.empty((*shape, k), real_type(a.dtype))
     if compute_uv and full_matrices:
         left, right = np.empty((*shape, rows, rows), a.dtype), np.empty((*shape, columns, columns), a.dtype)
         for i in each(shape):

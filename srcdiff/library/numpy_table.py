@@ -44,11 +44,13 @@ _OF_COMPLEX = (
     *("squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "rot90", "roll", "tile"),
     *("repeat", "split", "array_split", "hsplit", "vsplit", "dsplit", "meshgrid", "vander", "convolve"),
     *("polyval", "polyadd", "polysub", "polymul", "polyder", "polyint", "trim_zeros", "matmul", "matvec", "vecmat"),
+    *("roots", "poly"),
     *("dot", "vdot", "vecdot", "inner", "outer", "tensordot", "einsum", "kron", "cross", "trace"),
 )
 _OF_COMPLEX_MATRICES = (
     *("solve", "inv", "det", "slogdet", "matrix_power", "multi_dot", "tensorinv", "tensorsolve", "norm", "matmul"),
     *("vector_norm", "matrix_norm", "outer", "tensordot", "cross", "vecdot", "trace", "diagonal", "matrix_transpose"),
+    *("cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals", "qr", "lstsq", "pinv", "matrix_rank", "cond"),
 )
 _TRANSFORMS = (
     *("fft", "ifft", "irfft", "hfft", "fftn", "ifftn", "fft2", "ifft2", "irfftn", "irfft2", "fftshift", "ifftshift"),
@@ -60,6 +62,9 @@ TAKES_COMPLEX = frozenset(
     if getattr(module, name, None) in FUNCTIONS
 )
 """The functions that support complex numbers. All others refuse them."""
+
+ORDERS = frozenset(sorting.FUNCTIONS.values()) | {sorting.sort_in_place, sorting.partition_in_place}
+"""The functions that need to know which of two numbers is larger."""
 
 STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
 """By the function of the standard library."""

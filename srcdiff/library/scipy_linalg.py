@@ -1,4 +1,4 @@
-"""`scipy.linalg`, for real matrices. The options `overwrite_a` and `check_finite` have no effect here."""
+"""`scipy.linalg`. The options `overwrite_a` and `check_finite` have no effect here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from srcdiff.library import blas_lapack, matrix_equations
 from srcdiff.library import linear_algebra as linalg
-from srcdiff.library.language import unsupported
-from srcdiff.library.linear_algebra import floats, stacked, transposed
+from srcdiff.library.language import is_complex_type, unsupported
+from srcdiff.library.linear_algebra import floats, stacked
 from srcdiff.library.products import matmul, of_one_type
 
 # ---------------------------------------------------------------------------------------------------------- triangles
@@ -27,6 +27,7 @@ def solve_triangular(
     a, b = of_one_type(floats(a), floats(b))
     require_matrix(a)
     a = with_unit_diagonal(a) if unit_diagonal else a
+    a = a.conj() if trans == 2 or trans == "C" else a
     return substituted(a, b, lower, trans == 1 or trans == 2 or trans == "T" or trans == "C")
 
 
@@ -67,7 +68,8 @@ def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finit
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
     c, lower = c_and_lower
     c, b = of_one_type(floats(c), floats(b))
-    return substituted(c, substituted(c, b, lower, not lower), lower, lower)
+    first, second = (c, c.conj()) if lower else (c.conj(), c)
+    return substituted(second, substituted(first, b, lower, not lower), lower, lower)
 
 
 # ---------------------------------------------------------------------------------------------------------- equations
@@ -91,8 +93,10 @@ def solve(
     lower = lower != transposed
     if assume_a in ("pos", "positive definite"):
         return cho_solve((linalg.cholesky(a, not lower), lower), b)
-    if assume_a in ("sym", "symmetric", "her", "hermitian"):
+    if assume_a in ("sym", "symmetric"):
         return linalg.solve(from_triangle(a, lower), b)
+    if assume_a in ("her", "hermitian"):
+        return linalg.solve(hermitian_from_triangle(a, lower), b)
     if assume_a in ("upper triangular", "lower triangular"):
         return substituted(a, b, (assume_a == "lower triangular") != transposed, False)
     if assume_a == "diagonal":
@@ -111,6 +115,20 @@ def from_triangle(a: Any, lower: Any) -> Any:
         for j in range(i + 1):
             result[i, j] = a[i, j] if lower else a[j, i]
             result[j, i] = a[i, j] if lower else a[j, i]
+    return result
+
+
+def hermitian_from_triangle(a: Any, lower: Any) -> Any:
+    n = len(a)
+    result = from_triangle(a, lower)
+    if is_complex_type(a.dtype):
+        for i in range(n):
+            result[i, i] = a[i, i].real
+            for j in range(i + 1, n):
+                if lower:
+                    result[i, j] = a[j, i].conjugate()
+                else:
+                    result[j, i] = a[i, j].conjugate()
     return result
 
 
@@ -305,10 +323,16 @@ def eigh(
         unsupported("`scipy.linalg.eigh` with `subset_by_value` or another `type`")
     a = floats(a)
     if b is None:
-        values, vectors = linalg.eigh(a if lower else transposed(a))
+        if eigvals_only:
+            values = linalg.eigvalsh(a, "L" if lower else "U")
+            vectors = a
+        else:
+            values, vectors = linalg.eigh(a, "L" if lower else "U")
     else:
         a, b = of_one_type(a, floats(b))
         require_matrix(a)
+        if is_complex_type(a.dtype):
+            unsupported("`scipy.linalg.eigh` of two complex matrices")
         factor = linalg.cholesky(b if lower else np.asarray(b.T))
         half = substituted(factor, from_triangle(a, lower), True, False)
         values, vectors = linalg.eigh(substituted(factor, np.asarray(half.T), True, False))
@@ -389,7 +413,7 @@ def block_diag(*arrs: Any) -> Any:
     rows, columns = 0, 0
     for a in matrices:
         rows, columns = rows + a.shape[0], columns + a.shape[1]
-    result = np.zeros((rows, columns), np.float64)
+    result = np.zeros((rows, columns), np.result_type(np.float64, *arrs))
     row, column = 0, 0
     for a in matrices:
         result[row : row + a.shape[0], column : column + a.shape[1]] = a
@@ -399,7 +423,7 @@ def block_diag(*arrs: Any) -> Any:
 
 def toeplitz(c: Any, r: Any = None) -> Any:
     column = np.asarray(c)
-    row = column if r is None else np.asarray(r)
+    row = np.asarray(column.conj()) if r is None else np.asarray(r)
     n, m = len(column), len(row)
     result = np.empty((n, m), np.result_type(column, row))
     for i in range(n):
@@ -439,3 +463,11 @@ FUNCTIONS: dict[str, Any] = {
     )
 }
 """By the name in `scipy.linalg`."""
+
+TAKES_COMPLEX = frozenset(
+    (
+        *(solve, solve_triangular, cholesky, cho_factor, cho_solve, qr, svd, svdvals, eigh, eigvalsh),
+        *(det, inv, pinv, lstsq, norm, expm, block_diag, toeplitz, circulant, hankel),
+    )
+)
+"""The functions that are right for complex numbers, too."""

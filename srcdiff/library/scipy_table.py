@@ -48,3 +48,8 @@ def functions(module: str) -> dict[str, Any]:
     """The table of a module of the library."""
     found: dict[str, Any] = importlib.import_module(f"srcdiff.library.{module}").FUNCTIONS
     return found
+
+
+def takes_complex(function: Any) -> bool:
+    """Whether a function of the library is right for complex numbers: `TAKES_COMPLEX` of its module has those."""
+    return function in getattr(sys.modules.get(function.__module__), "TAKES_COMPLEX", ())

@@ -7,8 +7,20 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import blas_lapack
-from srcdiff.library.language import agree, array_like, common_type, each, float_type, is_array, unsupported, zero
-from srcdiff.library.linear_algebra import floats
+from srcdiff.library.blas_lapack import Ruled
+from srcdiff.library.language import (
+    agree,
+    array_like,
+    common_type,
+    complex_type,
+    each,
+    float_type,
+    is_array,
+    is_complex_type,
+    unsupported,
+    zero,
+)
+from srcdiff.library.linear_algebra import eigvals, floats
 from srcdiff.library.products import matmul
 
 # -------------------------------------------------------------------------------------------------------------- signals
@@ -129,10 +141,11 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 def poly(seq_of_zeros: Any) -> Any:
-    """The polynomial with these roots."""
+    """The polynomial with these roots, or with the eigenvalues of a matrix as roots."""
     zeros = np.asarray(seq_of_zeros)
-    if zeros.ndim != 1:
-        unsupported("`poly` of a matrix")
+    if zeros.ndim == 2:
+        found = poly(eigvals(zeros.astype(complex_type(float_type(zeros.dtype)))))
+        return found if is_complex_type(zeros.dtype) else np.asarray(found.real)
     n = len(zeros)
     result = np.zeros(n + 1, float_type(zeros.dtype))
     result[0] = 1.0
@@ -143,8 +156,30 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 def roots(p: Any) -> Any:
-    """For polynomials with real roots. Others raise `ValueError`. Has no derivative."""
-    return blas_lapack.real_roots(floats(p))
+    """For real polynomials with real roots, and for complex ones. Other real polynomials raise `ValueError`."""
+    return roots_of(floats(p))
+
+
+def any_roots(p: Any) -> Any:
+    return blas_lapack.complex_roots(p) if is_complex_type(p.dtype) else blas_lapack.real_roots(p)
+
+
+def roots_adjoint(p: Any, out: Any, out_bar: Any) -> Any:
+    """From p(r) = 0 follows dr = -dp(r) / p'(r); a root of higher order has no finite derivative."""
+    n = len(p)
+    p_bar = np.zeros(n, p.dtype)
+    for k in range(len(out)):
+        slope, power = zero(p.dtype), zero(p.dtype) + 1
+        for i in range(n - 1):
+            slope = slope * out[k] + (n - 1 - i) * p[i]
+        share = out_bar[k] / slope.conjugate()
+        for i in range(n - 1, -1, -1):
+            p_bar[i] -= share * power.conjugate()
+            power *= out[k]
+    return (p_bar,)
+
+
+roots_of = Ruled(any_roots, roots_adjoint, takes_complex=True)
 
 
 def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:

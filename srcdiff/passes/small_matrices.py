@@ -12,6 +12,7 @@ import numpy as np
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, If, Raise, Value
+from srcdiff.ir.types import is_complex
 
 Elements = Any  # an array of Values, in the shape of the matrix
 Formula = Callable[..., Sequence[Elements] | None]
@@ -135,14 +136,21 @@ def cholesky(build: Builder, a: Elements) -> Sequence[Elements]:
     """Of the lower triangle; the other one is not read."""
     found = np.full(a.shape, build.const(0.0, a[0, 0].scalar), dtype=object)
     for j in range(len(a)):
-        square = _less_products(build, a[j, j], found[j, :j], found[j, :j])
+        conjugates = _conjugates(build, found[j, :j])
+        square = _less_products(build, a[j, j], found[j, :j], conjugates)
+        if is_complex(square.type):
+            square = build.apply("real", square)
         condition = build.apply("less_equal", square, build.const(0.0, square.scalar))  # a NaN is passed on
         _refuse(build, condition, "Matrix is not positive definite")
-        found[j, j] = build.apply("sqrt", square)
+        found[j, j] = build.cast(build.apply("sqrt", square), a[j, j].scalar)
         for i in range(j + 1, len(a)):
-            rest = _less_products(build, a[i, j], found[i, :j], found[j, :j])
+            rest = _less_products(build, a[i, j], found[i, :j], conjugates)
             found[i, j] = build.apply("divide", rest, found[j, j])
     return [found]
+
+
+def _conjugates(build: Builder, values: Elements) -> Elements:
+    return _array([build.apply("conjugate", v) if is_complex(v.type) else v for v in values])
 
 
 def solve_lower(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:

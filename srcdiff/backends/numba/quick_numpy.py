@@ -210,11 +210,11 @@ def lstsq(a: Any, b: Any, rcond: Any) -> Any:
     if a.size > 0:
         return np.linalg.lstsq(a, b, rcond)
     has_residuals = a.shape[0] > a.shape[1]
-    residuals = np.zeros(b.shape[1] if has_residuals else 0, a.dtype)
+    residuals = np.zeros(b.shape[1] if has_residuals else 0, a.real.dtype)
     for column in range(residuals.shape[0]):
         for row in range(b.shape[0]):
-            residuals[column] += b[row, column] ** 2
-    return np.zeros((b.shape[1], a.shape[1]), a.dtype).T, residuals, 0, np.zeros(0, a.dtype)
+            residuals[column] += abs(b[row, column]) ** 2
+    return np.zeros((b.shape[1], a.shape[1]), a.dtype).T, residuals, 0, np.zeros(0, a.real.dtype)
 
 
 def matrix_rank(a: Any) -> Any:

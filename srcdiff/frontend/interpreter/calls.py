@@ -85,9 +85,8 @@ from srcdiff.ir.types import is_complex as is_complex_number
 from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
-from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
+from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
-from srcdiff.library.scipy_fft import TAKES_COMPLEX as SCIPYS_OF_COMPLEX
 from srcdiff.signature.random_sources import SOURCES, SourceLayout
 from srcdiff.signature.trees import NODES
 
@@ -474,11 +473,14 @@ def call_library(
     reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A function of the library that implements one of NumPy or SciPy."""
-    knows_complex = library in TAKES_COMPLEX or library in SCIPYS_OF_COMPLEX
+    knows_complex = library in TAKES_COMPLEX or scipy_table.takes_complex(library)
     if not knows_complex and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
         name = getattr(library, "__name__", "this function")
         message = f"`{name}` of complex numbers is not supported"
-        reader.refuse("SD303", node, message, help_="pass their real and imaginary parts: `.real`, `.imag`")
+        help_ = "pass their real and imaginary parts: `.real`, `.imag`"
+        if library in ORDERS:
+            help_ = "NumPy compares real parts first: sort by a real number, as in `z[np.argsort(np.abs(z))]`"
+        reader.refuse("SD303", node, message, help_=help_)
     args = [*(Static(DERIVATIVES[name]) for name in getattr(library, "__srcdiff_takes__", ())), *args]
     if "out" in keywords or writes_parameters(library):
         args = [forced(reader, a) for a in args]
