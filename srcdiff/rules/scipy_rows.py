@@ -31,9 +31,18 @@ SECOND = Domain(((0.0, 2.0),), "int")
 # fmt: off
 
 # -- the error function and the normal distribution ------------------------------------------------------------------
-elementwise("erfcx(x)",        x="2.0 * x * out - 2.0 / sqrt_pi")
+# Far from zero, the short formula cancels, and the derivative is that of the asymptotic series (DLMF 7.12.1).
+elementwise("erfcx(x)",        x="-2.0 * r / sqrt_pi * (1.0 - 3.0 * r * (1.0 - 5.0 * r * tail)) if x > 11.0 else "
+                                 "2.0 * x * out - 2.0 / sqrt_pi",        at=[edge(x=inf, x_bar=0.0)],
+            let="r = 0.5 / (x if x > 11.0 else 1.0) / (x if x > 11.0 else 1.0); "
+                "far = 1.0 - 13.0 * r * (1.0 - 15.0 * r * (1.0 - 17.0 * r * (1.0 - 19.0 * r * (1.0 - 21.0 * r)))); "
+                "tail = 1.0 - 7.0 * r * (1.0 - 9.0 * r * (1.0 - 11.0 * r * far))")
 elementwise("erfi(x)",         x="2.0 / sqrt_pi * exp(x * x)",           on=INSIDE_ONE)
-elementwise("dawsn(x)",        x="1.0 - 2.0 * x * out")
+elementwise("dawsn(x)",        x="-r * (1.0 + 3.0 * r * (1.0 + 5.0 * r * tail)) if absolute(x) > 11.0 else "
+                                 "1.0 - 2.0 * x * out",                  at=[edge(x=inf, x_bar=0.0)],
+            let="r = 0.5 / (x if absolute(x) > 11.0 else 1.0) / (x if absolute(x) > 11.0 else 1.0); "
+                "far = 1.0 + 13.0 * r * (1.0 + 15.0 * r * (1.0 + 17.0 * r * (1.0 + 19.0 * r * (1.0 + 21.0 * r)))); "
+                "tail = 1.0 + 7.0 * r * (1.0 + 9.0 * r * (1.0 + 11.0 * r * far))")
 elementwise("erfinv(x)",       x="0.5 * sqrt_pi * exp(out * out)",       on=INSIDE_ONE)
 elementwise("erfcinv(x)",      x="-0.5 * sqrt_pi * exp(out * out)",      on=UNIT)
 elementwise("ndtr(x)",         x="exp(-0.5 * x * x) / sqrt_2pi",         at=[edge(x=inf, x_bar=0.0)])
@@ -133,13 +142,16 @@ elementwise("betainc_by(n, a, b, x)",
               "((log(x) - digamma(a) if n == 0 else log1p(-x) - digamma(b)) + digamma(a + b))",
             refused="a b", on={"n": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
 elementwise("stdtr(df, t)",    t="exp(-0.5 * (df + 1.0) * log1p(t * t / df) - betaln(0.5, 0.5 * df)) / sqrt(df)",
-                               df="-0.25 * sign(t) * betainc_by(0, 0.5 * df, 0.5, z) - 0.5 * t * "
+                               df="-0.25 * sign(t) * by_df - 0.5 * t * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + t * t) ** 1.5",
-            let="z = df / (df + t * t)", on={"df": POSITIVE})
+            let="z = df / (df + t * t); by_df = -betainc_by(1, 0.5, 0.5 * df, t * t / (df + t * t)) if t * t < df "
+                "else betainc_by(0, 0.5 * df, 0.5, z)", on={"df": POSITIVE})
 elementwise("stdtrit(df, p)",  p="w",
-                               df="w * (0.25 * sign(out) * betainc_by(0, 0.5 * df, 0.5, z) + 0.5 * out * "
+                               df="w * (0.25 * sign(out) * by_df + 0.5 * out * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + out * out) ** 1.5)",
             let="z = df / (df + out * out); "
+                "by_df = -betainc_by(1, 0.5, 0.5 * df, out * out / (df + out * out)) if out * out < df "
+                "else betainc_by(0, 0.5 * df, 0.5, z); "
                 "w = sqrt(df) * exp(0.5 * (df + 1.0) * log1p(out * out / df) + betaln(0.5, 0.5 * df))",
             on={"df": POSITIVE, "p": UNIT})
 elementwise("zeta(x, q)",      q="-x * zeta(x + 1.0, q)", refused="x", on={"x": Domain(((1.5, 5.0),)), "q": POSITIVE})
