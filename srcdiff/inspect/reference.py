@@ -144,14 +144,21 @@ def _parameters(function: Any, skipped: int = 0) -> str:
 # -- SciPy -----------------------------------------------------------------------------------------------------------
 
 
-def special_functions(errors: Mapping[str, float]) -> Table:
-    """The elementwise functions of `scipy.special`; `errors` are bounds of their errors, by name."""
-    named = {name: RULES[row.name] for row in PRIMITIVES.values() for name in row.scipy}
+def special_functions(errors: Mapping[str, Sequence[str]]) -> Table:
+    """The elementwise functions of `scipy.special`.
+
+    `errors` has, by name, the errors of values and of derivatives, and the bound of both; parts of functions of whole
+    arrays, such as `airy_ai`, are rows of their own.
+    """
+    parts = {name: name for name in errors if name in RULES}
+    named = {name: row.name for row in PRIMITIVES.values() for name in row.scipy}
     rows = []
-    for name, rule in sorted(named.items()):
-        bound = f"{errors[name]:.0e}" if name in errors else ""
-        rows.append((f"`{name}`", _listed_names(rule.parameters), _listed_names(rule.partials), bound))
-    return Table("", ("function", "arguments", "has derivatives by", "error below"), tuple(rows))
+    for name, primitive in sorted((parts | named).items()):
+        rule = RULES[primitive]
+        cells = errors.get(name, ("", "", ""))
+        rows.append((f"`{name}`", _listed_names(rule.parameters), _listed_names(rule.partials), *cells))
+    columns = ("function", "arguments", "has derivatives by", "value", "derivatives", "bound")
+    return Table("", columns, tuple(rows))
 
 
 def _listed_names(names: Iterable[str]) -> str:
