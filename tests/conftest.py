@@ -36,7 +36,7 @@ LONG = (
     "test_leaks.py",
     "test_stack.py",
 )
-"""Files whose tests take many seconds each: they come first, so that no process is left alone with them at the end."""
+"""Files with tests of many seconds each. They run first, so that at the end no process is left alone with them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,7 +59,7 @@ def derivatives_made_anew() -> None:
 
 @pytest.fixture(autouse=True)
 def own_rules() -> Iterator[None]:
-    """Rules that the test declares with `rule_for` are gone after it."""
+    """Remove rules that a test has declared with `rule_for`."""
     from srcdiff.frontend.source.declared_rules import RULES
 
     before = dict(RULES.rows)

@@ -1,4 +1,4 @@
-"""Libraries that the tests of `.ci/run` do without: `.ci/bridges` runs what needs them."""
+"""Libraries that `.ci/run` does not install. `.ci/bridges` runs the tests that need them."""
 
 import re
 
@@ -9,7 +9,7 @@ HEAVY = {
     for name in ("torch", "jax", "nutpie", "pymc", "pytensor", "nlopt", "iminuit", "lmfit", "openmdao", "pandas")
 }
 HEAVY["ipopt"] = "cyipopt"
-"""The names of the packages, by those of their bridges."""
+"""The package of each bridge."""
 
 
 def imported_by(program: str) -> list[str]:

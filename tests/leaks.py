@@ -3,8 +3,8 @@
     python -m tests.leaks --calls 2000 --backend python hvp raises     some of them, fewer calls
     python -m tests.leaks --functions 300                              what a compiled function takes
 
-Memory is counted in two ways, after what is bounded has filled up: by blocks of Python's own allocator, which is exact,
-and by the memory of the process, where that of LLVM and NumPy is, too.
+Memory is measured in two ways, after bounded caches are full: by the blocks of Python's own allocator, which is exact,
+and by the memory of the process, which includes that of LLVM and NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FEW = 500
 NOISE = 2_000_000
 """The normal variation of the memory of the process, in bytes."""
 BOUNDED = 600
-"""Functions that are remembered, and as many calls before memory of new ones is counted."""
+"""The number of functions in the caches. After as many calls, the memory of new functions is counted."""
 
 
 def energy(x):
@@ -155,7 +155,7 @@ def f{k}(x, w):
 
 
 def memory_of_functions(count: int, backend: str, **options: Any) -> float:
-    """The bytes that the gradient of one of so many different functions takes."""
+    """The memory in bytes of the gradient of one function, measured with this many different functions."""
     text = "import numpy as np\n" + "".join(_FUNCTION.format(k=k) for k in range(count + 10))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "many_functions.py").write_text(text)

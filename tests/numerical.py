@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-#: Two estimates that agree by luck are the danger of every error estimate; this many errors are allowed for.
+#: The danger of an error estimate are two values that agree by chance. So the allowed difference is this many errors.
 SAFETY = 20.0
 
 
@@ -29,11 +29,11 @@ class Derivative:
 
     @property
     def tolerance(self) -> float:
-        """What a correct derivative may differ by."""
+        """The allowed difference of a correct derivative."""
         return SAFETY * self.error + 1e-11 * abs(self.value) + 1e-13
 
     def resolved(self, relative: float = 1e-5, scale: float = 1.0) -> bool:
-        """Whether the estimate is sharp enough for a comparison to mean something."""
+        """Whether the estimate is accurate enough for a meaningful comparison."""
         return not self.kinked and self.tolerance <= relative * max(scale, abs(self.value))
 
 
@@ -77,9 +77,9 @@ def derivative(function: Callable[[float], float], first: float = 2.0**-6, level
 
 
 def _kinked(centre: float, ahead: np.ndarray, behind: np.ndarray, steps: Sequence[float], rounding: float) -> bool:
-    """Whether the one-sided differences keep their distance as the step shrinks: a kink exactly at the point.
+    """Whether the one-sided differences stay apart as the step shrinks: a kink exactly at the point.
 
-    Central differences agree with each other there, so this is the only trace a kink at the point itself leaves.
+    Central differences agree with each other there, so this is the only sign of a kink at the point itself.
     """
     gaps = np.abs(ahead - 2.0 * centre + behind) / np.array(steps)
     beyond_rounding = gaps > 16.0 * rounding / np.array(steps) + 1e-9
@@ -87,7 +87,7 @@ def _kinked(centre: float, ahead: np.ndarray, behind: np.ndarray, steps: Sequenc
     if len(usable) < 3 or usable[-1] < len(steps) - 2:
         return False
     last = usable[-3:]
-    # a smooth function halves the gap with the step; a kink leaves it as it is
+    # for a smooth function the gap halves with the step; at a kink it stays
     return bool(gaps[last[-1]] > 0.75 * gaps[last[-2]] and gaps[last[-2]] > 0.75 * gaps[last[-3]])
 
 
@@ -95,7 +95,7 @@ def _kinked(centre: float, ahead: np.ndarray, behind: np.ndarray, steps: Sequenc
 
 
 def clone(value: Any, memory: dict[int, Any] | None = None) -> Any:
-    """A deep copy that keeps what arrays are: strides, order, views of one base, one array passed twice."""
+    """A deep copy that preserves properties of arrays: strides, order, views of one base, one array passed twice."""
     memory = {} if memory is None else memory
     if id(value) in memory:
         return memory[id(value)]
@@ -159,7 +159,7 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 
 def with_numbers(value: Any, numbers: Iterator[float], promote: bool) -> Any:
-    """A copy of `value` with the next of `numbers` in place of its own; float64 everywhere if `promote`."""
+    """A copy of `value` with the next ones of `numbers` in its place; in float64 if `promote`."""
     if isinstance(value, np.ndarray):
         if promote and value.dtype != np.float64:
             filled = value.astype(np.float64)
@@ -200,7 +200,7 @@ class Line:
 
 
 def size_of(arguments: Sequence[Any], wrt: Sequence[int]) -> int:
-    """How many real numbers the chosen arguments hold."""
+    """The number of reals in the chosen arguments."""
     return sum(1 for k in wrt for _ in numbers_in(arguments[k]))
 
 

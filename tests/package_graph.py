@@ -27,7 +27,7 @@ path { fill: none; stroke: #57606a; stroke-width: 1.2; marker-end: url(#tip) }
 
 
 def imports() -> dict[str, set[str]]:
-    """For each package or module of the top level, those that it imports."""
+    """For each package or top-level module, those that it imports."""
     found: dict[str, set[str]] = {layer: set() for layer in ORDER}
     for module in MODULES:
         found[layer_of(module)] |= imported_layers(module) - {layer_of(module)}
@@ -49,7 +49,7 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, list[str]]:
 
 
 def levels(graph: dict[str, list[str]]) -> dict[str, int]:
-    """The row of each node: one below the lowest of those that import it."""
+    """The row of each node: one below the lowest of its importers."""
     row = dict.fromkeys(graph, 0)
     for node in graph:
         for imported in graph[node]:
@@ -61,7 +61,7 @@ def picture() -> str:
     """The text of the SVG file."""
     graph = reduced(imports())
     row = levels(graph)
-    chains: list[list[str]] = []  # an edge over several rows has a place in each of them
+    chains: list[list[str]] = []  # an edge that spans several rows has a place in each of them
     rows: list[list[str]] = [[] for _ in range(max(row.values()) + 1)]
     parents: dict[str, list[str]] = {}
     for node in graph:

@@ -1,4 +1,4 @@
-"""Runs programs one after the other in one namespace, and returns what each of them prints."""
+"""Runs programs one after the other in one namespace, and returns the output of each."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from typing import Any
 def printed_by(files: Sequence[str]) -> list[str]:
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = []
-    os.environ["COLUMNS"] = "160"  # of the terminal that the pages show, whatever this one has
+    os.environ["COLUMNS"] = "160"  # the width of the terminal in the pages
     for file in files:
         names["__file__"] = file
         with contextlib.redirect_stdout(io.StringIO()) as out:

@@ -1,4 +1,4 @@
-"""Numbers of small programs by Python, by Numba and by srcdiff: where the first two differ, whom srcdiff follows.
+"""Values of small programs in Python, Numba and srcdiff. If the first two differ, srcdiff follows one of them.
 
 `docs/reference/language.md` tells users of the rows that do not agree.
 """
@@ -18,9 +18,9 @@ import srcdiff
 NAN, INF = math.nan, math.inf
 ALL, PYTHON, NUMBA = "all", "python", "numba"
 ROUNDING = 1e-12
-"""How far compiled code is from Python: sums are reordered, and a power may be several products."""
+"""The allowed relative difference of compiled code: sums are reordered, and a power may be several products."""
 SINGLE = 1e-5
-"""The same where something is added up in float32."""
+"""The same for sums in float32."""
 
 NUMBERS = """
 all     -7 // 3, -7 % 3, 7 % -3, n // -3, n % -3, divmod(-n, 3)[0], n / 3, n // 2.0, n % 2.5
@@ -63,7 +63,7 @@ GIVEN = {
 
 
 def expressions(table: str) -> list[tuple[str, str]]:
-    """The expressions of a table, each with who agrees on it."""
+    """The expressions of a table, each with the systems that agree on it."""
     found: list[tuple[str, str]] = []
     for line in table.strip().splitlines():
         who, _, text = line.partition(" ")
@@ -77,7 +77,7 @@ def expressions(table: str) -> list[tuple[str, str]]:
 
 
 def value_by(function):
-    """What Python gives for an expression; exceptions by name."""
+    """The value of an expression in Python, or the name of its exception."""
     with np.errstate(all="ignore"):
         try:
             return function()
@@ -94,11 +94,11 @@ def agree(first, second, tolerance: float) -> bool:
 
 
 def programs(rows: list[str], names: str, folder: Path) -> types.ModuleType:
-    """A module with a function for each expression, and one, `rows`, for all of them, which is compiled faster."""
+    """A module with a function for each expression, and one, `rows`, for all of them, which compiles faster."""
     alone = "".join(f"def row{k}({names}):\n    return {text}\n\n" for k, text in enumerate(rows))
     lines = "".join(f"    row{k} = {text}\n" for k, text in enumerate(rows))
     results = [f"row{k}" for k in range(len(rows))]
-    parts = [f"({', '.join(results[k : k + 20])},)" for k in range(0, len(rows), 20)]  # Numba takes no longer ones
+    parts = [f"({', '.join(results[k : k + 20])},)" for k in range(0, len(rows), 20)]  # Numba's limit
     file = folder / "rows.py"
     together = f"def rows(x, {names}):\n{lines}    return x, ({', '.join(parts)},)\n"
     file.write_text(f"import math\nimport numpy as np\n\n{alone}{together}", encoding="utf-8")
@@ -138,7 +138,7 @@ ZERO = [
     ("n // (n - n)", 0, "ZeroDivisionError"),
     ("n % (n - n)", 0, "ZeroDivisionError"),
 ]
-"""Division by zero, for which Python raises, and Numba by default."""
+"""Division by zero, which raises in Python, and by default in Numba."""
 
 
 @pytest.mark.numba

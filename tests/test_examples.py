@@ -1,4 +1,4 @@
-"""Every example runs as a newcomer runs it, and the answers that it checks are right."""
+"""Every example runs as a newcomer runs it, and its results are right."""
 
 import runpy
 import sys

@@ -20,7 +20,7 @@ from tests.fuzz.shrink import shrink
 from tests.fuzz.writer import write_case
 from tests.numerical import Line, clone, derivative, size_of, with_numbers
 
-#: Programs of the test run: the seeds that the long run (`python -m tests.fuzz`) begins with.
+#: Programs of the test run: the first seeds of the long run (`python -m tests.fuzz`).
 PYTHON_SEEDS = range(300)
 NUMBA_SEEDS = range(8)
 BATCH = 25
@@ -37,7 +37,7 @@ def test_random_programs(first: int) -> None:
 
     failed = [outcome for outcome in outcomes if outcome.kind == "failed"]
     assert not failed, report(failed[0], "python")
-    # refusals are told by the long run; here they must only not hide the rest
+    # the long run reports refusals; here they must only not hide other results
     assert sum(1 for outcome in outcomes if outcome.kind == "refused") <= BATCH // 4
 
 
@@ -61,7 +61,7 @@ def test_random_programs_that_change_between_calls() -> None:
 def by_differences(
     function: Callable[..., float], wrt: tuple[int, ...], backend: str
 ) -> Callable[..., tuple[float, tuple[Any, ...]]]:
-    """A stand-in for srcdiff that is right."""
+    """A correct stand-in for srcdiff."""
 
     def value_and_gradient(*arguments: Any) -> tuple[float, tuple[Any, ...]]:
         value = function(*clone(arguments))
@@ -76,7 +76,7 @@ def by_differences(
 def with_wrong_sine(
     function: Callable[..., float], wrt: tuple[int, ...], backend: str
 ) -> Callable[..., tuple[float, tuple[Any, ...]]]:
-    """A stand-in for srcdiff that takes the derivative of `math.tanh` for the one of `math.sin`."""
+    """A wrong stand-in for srcdiff: the derivative of `math.sin` is that of `math.tanh`."""
     module = dict(function.__globals__)
     tree = ast.parse(_source_of(function))
     for node in ast.walk(tree):
@@ -133,7 +133,7 @@ CALLED = """
     range len enumerate zip reversed sum min max abs round int float pow print Pair a.copy items.append items.pop
     np.zeros np.ones np.full np.empty np.copy np.zeros_like np.ones_like np.full_like np.empty_like
 """
-#: Functions of whole arrays among them.
+#: Functions of whole arrays that they must contain too.
 WHOLE = """
     np.where np.clip np.maximum np.exp np.abs np.sum np.mean np.max np.prod np.cumsum np.sort np.diff np.roll np.dot
     np.outer np.linalg.solve np.linalg.inv np.concatenate np.stack np.add.at np.take np.argsort np.broadcast_to np.any

@@ -16,13 +16,13 @@ GOLDEN = all_golden()
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.path.stem)
 def test_generated_source_is_the_golden_one(golden: Golden) -> None:
-    """`python -m tests.golden --update` writes the files anew."""
+    """`python -m tests.golden --update` writes the files again."""
     assert golden.output == golden.generated()
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.path.stem)
 def test_golden_source_runs_by_itself_and_is_right(golden: Golden) -> None:
-    """What stands in the file can be pasted into another; a wrong adjoint is not made golden by `--update`."""
+    """The contents of the file can be pasted into another one. `--update` cannot record a wrong adjoint."""
     namespace: dict[str, Any] = {}
     exec(compile(golden.output, golden.path.name, "exec"), namespace)
     name = re.findall(r"^def (\w+)", golden.output, re.MULTILINE)[-1]

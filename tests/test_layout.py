@@ -1,4 +1,4 @@
-"""The layout of the package: imports go one way, and every module says what it does."""
+"""The layout of the package: imports go one way, and every module has a docstring."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "srcdiff"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# From the top to the bottom. A module imports from its own layer and from those below it, also inside of functions.
+# From top to bottom. A module imports only from its own layer and from lower ones, also inside of functions.
 ORDER = [
     "__main__",
     "cli",
@@ -102,7 +102,7 @@ def test_every_module_has_a_name_of_its_own():
 
 
 def test_no_two_modules_of_the_front_end_import_each_other():
-    """Neither directly nor through others: each module can be read with only those below it in mind."""
+    """Neither directly nor through others: a module can be read with only the lower ones in mind."""
     modules = [m for m in MODULES if layer_of(m) == "frontend" and m.stem != "__init__"]
     names = {".".join(m.relative_to(PROJECT).with_suffix("").parts): m for m in modules}
 

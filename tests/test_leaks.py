@@ -14,7 +14,7 @@ import pytest
 import srcdiff
 from tests.leaks import BACKENDS
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="says how much memory a process has")
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory of a process")
 
 
 @pytest.mark.numba

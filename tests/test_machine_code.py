@@ -22,7 +22,7 @@ if NUMPY >= (2, 5):
 from tests.cuda.machine_code import ARCHITECTURES, resources
 from tests.cuda.programs import PROGRAMS, Program
 
-#: Each takes seconds: what is special in one way or another; `python -m tests.cuda.machine_code` compiles all of them.
+#: Each takes seconds, so these are special cases; `python -m tests.cuda.machine_code` compiles all of them.
 CHOSEN = ("saxpy", "strided", "squared_often", "local_polynomial", "block_products", "histogram", "pricing")
 
 

@@ -1,4 +1,4 @@
-"""The picture of the packages is current, and shows what it claims."""
+"""The picture of the packages is current and correct."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_every_output_belongs_to_a_block(page):
 
 
 def anchors(page):
-    """What a heading is called in a link to it."""
+    """The anchor of a heading."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
@@ -69,7 +69,7 @@ def test_every_page_is_in_the_navigation_of_the_site():
     docs = PROJECT / "docs"
     expected = {str(page.relative_to(docs).with_suffix(".md")) for page in [*PAGES[1:], *NOTEBOOKS]}
     navigation = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    of_the_project = {"contributing.md", "changelog.md"}  # docs/hooks.py takes them from the project's folder
+    of_the_project = {"contributing.md", "changelog.md"}  # docs/hooks.py copies them from the project's folder
     assert expected | of_the_project == set(re.findall(r"\S+\.md", navigation))
 
 

@@ -24,7 +24,7 @@ BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 #: One unit in the last place of the working precision, by whether the program computes in float32.
 PRECISION = {False: float(np.finfo(np.float64).eps), True: float(np.finfo(np.float32).eps)}
 
-#: How many roundings a value or a gradient of these small programs may be apart from another order of evaluation.
+#: The number of roundings by which a value or a gradient may differ in another order of evaluation.
 ROUNDINGS = 2000.0
 
 
@@ -40,12 +40,12 @@ def expected_gradient(program: Program, point: int) -> list[Derivative]:
 
 def run(program: Program, backend: str, arguments: tuple[Any, ...]) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced; here it is compared
+        warnings.simplefilter("ignore")  # a zero gradient gives a warning; here it is compared
         return differentiated(program, backend)(*arguments)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Equality of arguments, bit for bit, arrays and lists included."""
+    """Whether arguments are equal, bit for bit, including arrays and lists."""
     if isinstance(first, np.ndarray):
         return first.dtype == second.dtype and first.strides == second.strides and np.array_equal(first, second)
     if isinstance(first, (tuple, list)):
@@ -69,7 +69,7 @@ def assert_like_argument(bar: Any, argument: Any) -> None:
 
 
 def cases() -> list[Any]:
-    """Every program on `python`; one in six on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    """Every program on `python`; one in six also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     compiled = [p for p in PROGRAMS if is_chosen(p.name, 6)]
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
     return found + [pytest.param(p, "numba", marks=pytest.mark.numba, id=f"{p.name}-numba") for p in compiled]
@@ -124,7 +124,7 @@ def test_raises_as_the_program_does(program: Program, backend: str) -> None:
         assert caught.type is exception
 
 
-# ------------------------------------------------------------------------------------------- what lies outside
+# ---------------------------------------------------------------------------------------------- outside values
 
 FACTOR = 2.0
 WEIGHTS = np.array([1.0, 2.0])
@@ -191,7 +191,7 @@ def test_arguments_by_name_and_by_position_are_the_same(backend: str) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_differences_are_sharp(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every point is smooth and its differences are good to five digits: comparing with them means something."""
+    """Every point is smooth and its differences have five correct digits, so that the comparison is meaningful."""
     for point, arguments in enumerate(program.at):
         for one in expected_gradient(program, point):
             assert one.resolved(), f"{program.name}{arguments}: {one}"
@@ -218,12 +218,12 @@ def test_names_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-#: Functions of programs.py that make the corpus and are no part of it.
+#: Functions of programs.py that build the corpus and are not part of it.
 _MAKERS = {"program", "array", "grid", "vector", "make_model"}
 
 
 def _lines_of(code: types.CodeType) -> Iterator[int]:
-    """The numbers of the lines that can be executed, without the `def` line, inside nested functions too."""
+    """The numbers of the executable lines, without the `def` line, including nested functions."""
     yield from (line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -248,7 +248,7 @@ def _lines_executed() -> set[int]:
                 try:
                     one.function(*clone(arguments))
                 except Exception:
-                    continue  # the points that raise are run for their lines
+                    continue  # points that raise only count for their lines
     finally:
         sys.settrace(before)
     return executed

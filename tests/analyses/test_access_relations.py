@@ -31,7 +31,7 @@ def program(function: Callable[..., Any], *arguments: Any) -> Function:
 
 
 def still_there(function: Callable[..., Any], *arguments: Any) -> dict[str, list[bool]]:
-    """For each line that loads: what is known of its loads, from left to right."""
+    """For each line with loads, the known facts about them, from left to right."""
     main = program(function, *arguments)
     answers = StillThere(structure_of(main), points_to(main))
     found: dict[str, list[bool]] = {}

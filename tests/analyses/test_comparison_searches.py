@@ -1,4 +1,4 @@
-"""Loops that search by comparisons only: warned of, and other loops with comparisons are not."""
+"""Loops that search by comparisons only give a warning. Other loops with comparisons do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for equality that decide what is differentiated: warned of once, and listed by `explain`."""
+"""Tests for equality that decide the derivative give one warning each, and `explain` lists them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Needs = Mapping[str, Sequence[str]]
 
 
 def can_be_had(sinks: Iterable[str], needs: Needs, sources: Sequence[str], kept: set[str]) -> bool:
-    """Whether every sink is kept, or made from what can be had."""
+    """Whether every sink is kept, or computed from values that are available."""
 
     def had(node: str) -> bool:
         return node in kept or (node not in sources and all(had(n) for n in needs.get(node, ())))
@@ -76,7 +76,7 @@ def test_costs_far_apart_are_told_apart():
 
 
 def test_value_made_in_a_circle_is_cut():
-    """A loop's parameter is made from what the loop yields, which is made from the parameter."""
+    """A loop parameter is computed from the value that the loop yields, which is computed from the parameter."""
     needs = {"p": "yi", "y": "p"}
 
     assert minimum_cut("ipy", needs, "i", "p", {"i": 1.0, "p": 5.0, "y": 5.0}) == {"i"}

@@ -1,4 +1,4 @@
-"""Where the results are not finite anyway, adjoints of zero need no choice; elsewhere they have one."""
+"""If the result is not finite anyway, zero adjoints need no special case; otherwise they have one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def one_side(x: Any, y: Any) -> Any:
 
 
 def filtered(x: Any, y: Any) -> Any:
-    """The last quotient is left out, but its denominator is that of a term, and of a logarithm."""
+    """The last quotient is not selected, but its denominator also occurs in a term and in a logarithm."""
     state, total = 0.0, 0.0
     for i in range(len(x)):
         if x[i] > 0.5:
@@ -84,7 +84,7 @@ def filtered(x: Any, y: Any) -> Any:
 
 
 def filtered_at_times(x: Any, y: Any) -> Any:
-    """The last quotient is left out, and its logarithm, too."""
+    """The last quotient is not selected, and neither is its logarithm."""
     state, total = 0.0, 0.0
     for i in range(len(x)):
         spread = y + i

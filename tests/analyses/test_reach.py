@@ -1,4 +1,4 @@
-"""Which inputs reach the result, along which lines, and what cuts off the others. The gradients must agree."""
+"""The inputs that reach the result, their lines, and the operations that cut others off. Gradients must agree."""
 
 import math
 import warnings

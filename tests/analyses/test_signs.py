@@ -1,4 +1,4 @@
-"""What numbers may be: negative, zero, positive, infinite, NaN."""
+"""Possible values of numbers: negative, zero, positive, infinite, NaN."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_lists_whose_lengths_show_at_run_time_are_refused(sizes: list[int]) -> N
             srcdiff.batched(function, over="n", backend="python")(np.array(sizes), 2.0)
 
 
-# -- small elements, whose results are written where they belong -----------------------------------------------------
+# -- small elements, whose results are written directly into the batch -----------------------------------------------
 
 
 def bent(x, y):

@@ -24,7 +24,7 @@ class Line:
 
 
 def misfit(p, t, measured, weight=2.0):
-    """Of a structure of parameters, with a loop, a branch and an exception."""
+    """A function of a structure of parameters, with a loop, a branch and an exception."""
     line = p["line"]
     if line.start < -100.0:
         raise ValueError("the start is too low")
@@ -56,7 +56,7 @@ def c_misfit():
 
 
 def called(c, x, n=None):
-    """What a call from C leaves in its memory, which holds 99 before."""
+    """The memory that a call from C has written. It contains 99 before."""
     x = np.ascontiguousarray(x)
     gradient, value = np.full(c.n, 99.0), np.full(1, 99.0)
     pointers = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (x, gradient, value)]
@@ -326,10 +326,10 @@ def test_c_threads_call_it_while_python_holds_its_lock(descent):
     centre = np.arange(5000.0)
     c = srcdiff.grad(bowl).cfunc({"x": np.zeros(5000), "height": 0.0}, centre)
     starts = [c.flat.x + k for k in range(4)]
-    starts[3][-1] = 1000.0  # which raises
+    starts[3][-1] = 1000.0  # it raises
     states = (Descent * 4)(*(Descent(c.address, c.n, x.ctypes.data, 0.25, 60, 99, 99.0) for x in starts))
 
-    assert 0 == descent.run_threads(states, 4)  # 77: it waited for Python
+    assert 0 == descent.run_threads(states, 4)  # 77 means that it waited for Python
     assert [0, 0, 0, 1] == [state.code for state in states]
     for x in starts[:3]:
         np.testing.assert_allclose(x[:-1], centre, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Exported libraries run in programs of C without Python, and give the numbers that the function gives in Python."""
+"""Exported libraries run in C programs without Python, and give the same numbers as the function in Python."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ int main(void) {
 
 
 def misfit(params, t, flags, count):
-    """Keeps values, which are allocated, reads data of several dtypes, and raises."""
+    """Keeps values in allocated memory, reads data of several dtypes, and raises."""
     if params["rate"] < 0.0:
         raise ValueError("the rate is negative")
     kept = np.zeros(count)

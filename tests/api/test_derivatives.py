@@ -897,7 +897,7 @@ def softplus_adjoint(x, out, out_bar):
 
 @srcdiff.custom_rule(adjoint=softplus_adjoint)
 def softplus(x):
-    """Its value comes from outside of the language."""
+    """Its value is computed outside of the accepted language."""
     return math.log1p(math.exp(-abs(x))) + max(x, 0.0)
 
 
@@ -1244,7 +1244,7 @@ def _scaled_squares(x: Any, k: Any) -> Any:
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
 def test_custom_rule_takes_and_gives_arrays(backend: str) -> None:
-    """Also where what it was given and what it gave is overwritten afterwards."""
+    """Also if its arguments and results are overwritten afterwards."""
 
     def program(x: Any, k: float) -> Any:
         y = _scaled_squares(x, k)

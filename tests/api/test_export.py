@@ -1,4 +1,4 @@
-"""Exported files: they run without srcdiff, give what the derivative gives, and can be differentiated again."""
+"""Exported files run without srcdiff, give the same numbers as the derivative, and can be differentiated again."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def exported(g: Any, file: Path, *arguments: Any, **options: Any) -> ModuleType:
 
 
 def function_of(module: ModuleType) -> Callable[..., Any]:
-    """The function that users call: the last that the file defines."""
+    """The function for users: the last one that the file defines."""
     assert module.__file__ is not None
     defined = [line for line in Path(module.__file__).read_text().splitlines() if line.startswith("def ")]
     return getattr(module, defined[-1].removeprefix("def ").partition("(")[0])
@@ -183,7 +183,7 @@ def test_programs_of_the_corpus_can_be_exported(program, tmp_path, capsys):
     if not program.at:
         pytest.skip("it only raises")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced
+        warnings.simplefilter("ignore")  # a zero gradient gives a warning
         expected = g(*clone(program.at[0]))
         module = exported(g, tmp_path / "exported_program.py", plain=True)
         bound = inspect.signature(function_of(module)).parameters

@@ -1,4 +1,4 @@
-"""Functions that are called out of generated code as they are: `srcdiff.external`."""
+"""Functions that generated code calls without reading them: `srcdiff.external`."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_compiled_code_takes_rows_where_there_are_few():
     inside(X, Y)
 
     assert list(jacobian.few) == [("pullback", 2)]
-    assert "range" not in jacobian.few["pullback", 2].source  # two rows, each with code of its own
+    assert "range" not in jacobian.few["pullback", 2].source  # two rows are unrolled
 
 
 def test_defaults_in_compiled_code():

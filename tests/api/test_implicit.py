@@ -1,4 +1,4 @@
-"""Implicit functions: `srcdiff.root` and its like, and `scipy.optimize` inside differentiated functions."""
+"""Implicit functions: `srcdiff.root` and similar functions, and `scipy.optimize` inside differentiated functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jacobians in lanes equal those of single sweeps."""
+"""Jacobians computed for several directions at once equal those of single sweeps."""
 
 from __future__ import annotations
 

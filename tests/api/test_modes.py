@@ -24,7 +24,7 @@ from tests.subset import every
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
-#: How far two orders of evaluation may be apart, relative to the largest of the terms that are added up.
+#: The allowed difference between two orders of evaluation, relative to the largest term of the sum.
 AGREE = {False: 1e-10, True: 1e-4}
 
 
@@ -39,14 +39,14 @@ def direction(value: Any, random: np.random.Generator) -> Any:
 
 
 def along(bars: Any, dots: Any) -> tuple[float, float]:
-    """The sum of the products of all numbers, and the sum of their sizes."""
+    """The sum of the products of all numbers, and the sum of their absolute values."""
     terms = [a * b for a, b in zip(numbers_in(bars), numbers_in(dots), strict=True)]
     return float(sum(terms)), float(sum(abs(t) for t in terms))
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced; here it is compared
+        warnings.simplefilter("ignore")  # a zero gradient gives a warning; here it is compared
         return function(*arguments)
 
 
@@ -78,7 +78,7 @@ def pair(x, a):
 
 
 def write_squares(out, x):
-    """Writes its result into an argument, of which it reads what was there."""
+    """Writes its result into an argument whose old contents it reads."""
     for i in range(len(x)):
         out[i] = out[i] * x[i] ** 2
 
@@ -150,7 +150,7 @@ CORPUS = [*PROGRAMS, *ARRAY_PROGRAMS]
 COSTLY = {"gaussian_process"}  # to the third order
 THIRD, SAMPLE = every(3, CORPUS), [p for p in every(30, CORPUS) if p.name not in COSTLY]
 
-#: The derivative in a given direction, as a function of so many arguments and the tangents.
+#: The derivative along a direction, as a function of this many arguments and their tangents.
 ALONG: dict[int, Callable[..., Any]] = {
     1: lambda f: lambda a, v: srcdiff.jvp(f, (a,), v)[1],
     2: lambda f: lambda a, b, v: srcdiff.jvp(f, (a, b), v)[1],
@@ -168,7 +168,7 @@ def holds_list(value: Any) -> bool:
 
 
 class Directions:
-    """Random directions for the arguments of a program at a point, and what comes of them."""
+    """Random directions for the arguments of a program at a point, and its derivatives along them."""
 
     def __init__(self, program: Program | Row, arguments: tuple[Any, ...]) -> None:
         random = np.random.default_rng(11)
@@ -190,7 +190,7 @@ class Directions:
         return quietly(lambda: srcdiff.vjp(derivative, *arguments, wrt=self.wrt, backend="python")[1](by))
 
     def require_equal(self, *pairs: tuple[Any, Any]) -> None:
-        """That the sums of products are all the same."""
+        """Check that all sums of products are equal."""
         (expected, scale), *others = [along(*pair) for pair in pairs]
         for found, _ in others:
             assert abs(found - expected) <= AGREE[self.program.single_precision] * max(1.0, scale), self.arguments
@@ -208,7 +208,7 @@ def test_second_derivatives_agree(program: Program | Row, capsys: pytest.Capture
         forward = given.forward_over(gradient, by=given.first)
         backward = given.reverse_over(gradient, by=given.second)
         pairs = [(forward, given.second), (backward, given.first)]
-        if not holds_list(arguments):  # inside of a function, `jvp` takes no tangents of lists
+        if not holds_list(arguments):  # inside a function, `jvp` takes no tangents of lists
             mixed = quietly(of_tangents[len(arguments)], *clone(arguments), given.tangents(given.first))
             pairs.append((mixed, given.second))
 
@@ -242,7 +242,7 @@ def test_derivatives_of_any_order(backend: str) -> None:
 
 
 def sums_of_squares(x):
-    """A `while` loop: what the first derivative keeps is on a stack."""
+    """A `while` loop: the first derivative keeps values on a stack."""
     total = 0.0
     while x < 10.0:
         x = x * x
@@ -305,7 +305,7 @@ def trajectory(q, k):
 
 
 def descent(w, rate):
-    """Gradient descent on a function that is defined inside of it."""
+    """Gradient descent on a nested function."""
 
     def loss(v):
         return (v[0] - 1.0) ** 2 * v[1] ** 2 + np.sum(v**3) * rate
@@ -326,19 +326,19 @@ def newton(a):
 
 
 def directional(x, v):
-    """A tangent inside: `jvp` of a function of two results."""
+    """A tangent inside a function: `jvp` of a function with two results."""
     value, tangent = srcdiff.jvp(lambda y: y * np.sin(y), (x,), (v,))
     return np.sum(value * tangent)
 
 
 def likelihood(w, x, y, ridge):
-    """Minus the logarithm of the likelihood of labels 0 and 1."""
+    """The negative log likelihood of labels 0 and 1."""
     z = x @ w
     return np.sum(np.log1p(np.exp(-np.abs(z))) + np.maximum(z, 0.0) - y * z) + ridge * np.sum(w * w)
 
 
 def most_likely(x, y, ridge):
-    """Newton's method on a likelihood; how the result depends on the data."""
+    """Newton's method on a likelihood, as a function of the data."""
     w = np.zeros(2)
     for _ in range(4):
         slope, bend = srcdiff.grad(likelihood)(w, x, y, ridge), srcdiff.hessian(likelihood)(w, x, y, ridge)
@@ -347,7 +347,7 @@ def most_likely(x, y, ridge):
 
 
 def saddle(a):
-    """The largest of the smallest: descent inside of ascent, both by gradients (Pearlmutter and Siskind 2008)."""
+    """A minimax problem: gradient descent inside gradient ascent (Pearlmutter and Siskind 2008)."""
 
     def smallest(x):
         y = 0.5
@@ -362,7 +362,7 @@ def saddle(a):
 
 
 def lands_at(charge):
-    """A particle falls through the field of two charges until it is below the axis; where, to second order."""
+    """The place where a particle in the field of two charges crosses the axis, with second derivatives."""
     x, y, u, v = 0.0, 8.0, 0.75, 0.0
 
     def potential(p, q):
@@ -377,7 +377,7 @@ def lands_at(charge):
 
 
 def decayed(rates):
-    """An ODE solver that chooses its steps: of two orders, with a `while` loop."""
+    """An adaptive ODE solver: two orders, and a `while` loop."""
     t, y, h = 0.0, 1.0, 0.2
     while t < 1.0:
         h = min(h, 1.0 - t)
@@ -480,7 +480,7 @@ def captured_array_changes(a):
 
 
 def pair_beside(x):
-    """Something beside the result, of both kinds of gradient."""
+    """A second result, with both kinds of gradient."""
 
     def loss(w):
         return np.sum(w**3), w * 2.0
@@ -528,7 +528,7 @@ def mixed(a, b):
 
 
 def chosen_inside(x, flag):
-    """Derivatives in branches and loops, of functions that read what the loop changes."""
+    """Derivatives in branches and loops, of functions that read variables of the loop."""
     if x[0] > 0.0:
         g = srcdiff.grad(lambda y: np.sum(np.sin(y) * x))(x)
     else:
@@ -548,7 +548,7 @@ def gradient_is_written(x):
 
 
 def tangent_is_written(x, v):
-    """A tangent is new memory too, where it is the one that was given."""
+    """A tangent is new memory too, also if it is the one that was passed."""
     y, t = srcdiff.jvp(lambda a: a, (x,), (v,))
     t[0] = 3.0 * x[0]
     return np.sum(t * v) + np.sum(y)
@@ -919,7 +919,7 @@ def never(x):
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
 def test_product_by_a_constant_zero_is_constant(backend):
-    """Whatever the derivative of what is computed from it: that of the root is infinite."""
+    """The derivative of the root is infinite there, but it is multiplied by a constant zero."""
     assert srcdiff.grad(never, backend=backend)(2.0) == 1.0
     assert srcdiff.jvp(never, (2.0,), (1.0,), backend=backend) == (2.0, 1.0)
 

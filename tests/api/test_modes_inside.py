@@ -1,4 +1,4 @@
-"""Derivatives inside functions change nothing outside, and derivatives of derivatives work there too."""
+"""Derivatives inside functions have no side effects, and derivatives of derivatives work there too."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def jacobian_by_rows_of_what_writes(m):
 
 @case
 def jacobian_with_four_tangents_in_a_sweep(m):
-    matrix = np.array([[m[0], 2.0, m[1]], [m[0] * m[1], 1.0, 3.0]])  # more numbers than sweeps have tangents
+    matrix = np.array([[m[0], 2.0, m[1]], [m[0] * m[1], 1.0, 3.0]])  # more numbers than a sweep has directions
     of_sum, of_square = jacobian(lambda a: (np.sum(a**3), a * a[0, 0]), directions=4)(matrix)
     return np.sum(of_sum * matrix) + np.sum(of_square**2)
 
@@ -149,7 +149,7 @@ def made_outside(m):
 
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 def test_it_is_the_derivative_of_what_python_does(function):
-    """Value and gradient; differences are of the function as Python runs it, with derivatives that srcdiff gives."""
+    """Value and gradient. The differences are of the function in Python, which calls srcdiff's derivatives."""
     value, gradient = srcdiff.value_and_grad(function, backend="python")(M.copy())
 
     def run(x):
@@ -163,7 +163,7 @@ def test_it_is_the_derivative_of_what_python_does(function):
 
 
 def srcdiff_on_python():
-    """Derivatives that the function takes as Python runs it need no compiler."""
+    """Derivatives that the function calls in Python run on the `python` backend."""
     patch = pytest.MonkeyPatch()
     for name in ("jacobian", "hessian", "vjp", "jvp"):
         whole = getattr(srcdiff, name)
@@ -310,7 +310,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("function", "said"), REFUSED)
 def test_options_that_mean_nothing_inside_are_refused(function, said):
-    with pytest.raises(srcdiff.DifferentiationError) as caught:  # its text has this file's line, with what is expected
+    with pytest.raises(srcdiff.DifferentiationError) as caught:  # the quoted source line contains the expected text
         srcdiff.differentiable(function, backend="python")(M)
     assert said in caught.value.problems[0].message
 

@@ -24,7 +24,7 @@ def square(x):
     return x * x
 
 
-# What makes derivatives with options for how they are compiled.
+# Functions that make derivatives with compile options.
 MAKERS: dict[str, Callable[..., Any]] = {
     "grad": lambda **o: srcdiff.grad(cubes, **o),
     "value_and_grad": lambda **o: srcdiff.value_and_grad(cubes, **o),
@@ -40,7 +40,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "check": lambda **o: srcdiff.check(cubes, X, **o),
 }
 
-# Wrong values of options that all of them have.
+# Invalid values of their common options.
 COMMON: list[tuple[str, Any, str]] = [
     ("backend", "cython", "`backend` must be 'numba', 'python' or 'cuda', not 'cython'"),
     ("backend", None, "`backend` must be 'numba', 'python' or 'cuda', not None"),

@@ -1,4 +1,4 @@
-"""Calls that run machine code at once: what a later call passes is looked at as closely as in the first one."""
+"""Calls that go directly to machine code check their arguments as closely as the first call."""
 
 import collections
 import dataclasses
@@ -38,7 +38,7 @@ class Point:
 
 
 def ran_directly(derivative: Derivative, *args):
-    """The result of a call that must not look up its specialisation."""
+    """The result of a call that does not look up its specialisation."""
 
     def looked_up(*_):
         raise AssertionError("the call was not direct")

@@ -49,7 +49,7 @@ BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory):
-    """In a file whose name is no UTF-8."""
+    """A module in a file whose name is not valid UTF-8."""
     path = tmp_path_factory.mktemp("surrogates") / os.fsdecode(b"half_\xff.py")
     try:
         path.write_text(MODULE)

@@ -48,7 +48,7 @@ def test_compiled_workspace_gives_what_the_gradient_gives(program):
     assert_workspace_gives_the_same(program, "numba")
 
 
-# -- a program that keeps arrays, a stack, and a copy of what it is given ---------------------------------------------
+# -- a program that keeps arrays, a stack, and a copy of its argument -------------------------------------------------
 
 
 def relaxed(x, k):
@@ -233,7 +233,7 @@ def scaled(a, b):
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """The programs that a backend gets, as they come."""
+    """The programs that a backend loads, in order."""
     requests = []
     load = compiling.load
     monkeypatch.setattr(compiling, "load", lambda state, *rest: (requests.append(state.request), load(state, *rest))[1])
@@ -282,7 +282,7 @@ def test_a_program_that_would_raise_for_sizes_of_one_is_not_compiled(loaded):
     for _ in range(2):
         gradient(column, row)
         gradient(same, same)
-        gradient(np.ones((1, 3)), np.ones((1, 3)))  # which do not stretch
+        gradient(np.ones((1, 3)), np.ones((1, 3)))  # equal sizes are not broadcast
 
     assert [True, False] == [r.exact for r in loaded]
 

@@ -1,4 +1,4 @@
-"""What a function writes into its arguments is a result of it, also in tuples, lists, dictionaries and dataclasses."""
+"""Arrays that a function writes into are results of it, also in tuples, lists, dictionaries and dataclasses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def starred(*state, a=2.0):
     state[1][:] = a * state[0] ** 2 + state[1]
 
 
-# A function that sets y to a * x**2 + y, its first argument, and what the array is called.
+# A function that sets y to a * x**2 + y, its first argument, and the name of the array.
 CASES: dict[str, tuple[Any, Any, str]] = {
     "tuple": (of_a_tuple, lambda: (x(), y()), "state[1]"),
     "list": (of_a_tuple, lambda: [x(), y()], "state[1]"),
@@ -203,7 +203,7 @@ def test_exported_functions_take_structures_that_they_write_into() -> None:
     assert (state_bar["x"].tolist(), state_bar["y"].tolist(), a_bar) == ([4.0, 80.0], [1.0, 10.0], 41.0)
 
 
-# ------------------------------------------------------------------------------------------- what nobody would see
+# -------------------------------------------------------------------------------------- effects that would be lost
 
 
 def sets(items, a):

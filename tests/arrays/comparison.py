@@ -1,4 +1,4 @@
-"""How a gradient is compared with NumPy's value and with differences of the plain function."""
+"""The comparison of a gradient with NumPy's value and with differences of the plain function."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 #: One unit in the last place of the working precision, by whether it is float32.
 PRECISION = {False: float(np.finfo(np.float64).eps), True: float(np.finfo(np.float32).eps)}
 
-#: How many roundings a value or a gradient of these small programs may be apart from another order of evaluation.
+#: The number of roundings by which a value or a gradient may differ in another order of evaluation.
 ROUNDINGS = 2000.0
 
-#: Up to this many numbers are varied one by one; beyond, only along the random directions.
+#: Up to this many numbers are varied one by one. Larger inputs are only varied along random directions.
 EACH_ENTRY = 12
 
 RANDOM_DIRECTIONS = 2
@@ -35,7 +35,7 @@ class Slope:
 
 
 def slopes(function: Callable[..., Any], point: Sequence[Any], wrt: Sequence[int]) -> list[Slope]:
-    """Derivatives along random directions, and along each coordinate where there are few."""
+    """Derivatives along random directions, and along each coordinate if there are few."""
     count = size_of(point, wrt)
     if count == 0:
         return []
@@ -50,7 +50,7 @@ def slopes(function: Callable[..., Any], point: Sequence[Any], wrt: Sequence[int
 def _along(
     function: Callable[..., Any], point: Sequence[Any], wrt: Sequence[int], direction: np.ndarray
 ) -> Callable[[float], float]:
-    """The function on the line through the point: in float64, with arrays that lie in memory as they do there."""
+    """The function on the line through the point, in float64, with the memory layouts of the arguments."""
     moves, start = [], 0
     for k in wrt:
         origin = np.asarray(point[k], dtype=np.float64)
@@ -73,21 +73,21 @@ def _along(
 
 
 def plain_value(function: Callable[..., Any], arguments: Sequence[Any]) -> float:
-    """What NumPy computes."""
+    """The value that NumPy computes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(function(*arguments))
 
 
 def call(gradient: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """The derivative's answer; a gradient that is zero by nature is announced, and here it is compared."""
+    """The result of the derivative. A zero gradient gives a warning, and is compared here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gradient(*arguments)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Equality of arguments, bit for bit, arrays and lists included."""
+    """Whether arguments are equal, bit for bit, including arrays and lists."""
     if isinstance(first, np.ndarray):
         return (
             first.dtype == second.dtype
@@ -114,12 +114,12 @@ def assert_like_argument(bar: Any, argument: Any) -> None:
 
 
 def assert_close(value: float, expected: float, single: bool) -> None:
-    """Two evaluations of the same sum."""
+    """Compare two evaluations of the same sum."""
     assert abs(value - expected) <= ROUNDINGS * PRECISION[single] * max(1.0, abs(expected)), (value, expected)
 
 
 def assert_slopes(bars: Any, expected: Sequence[Slope], single: bool) -> None:
-    """The gradient's products with the directions are the differences along them."""
+    """Check that the products of the gradient with the directions equal the differences along them."""
     found = np.array(list(numbers_in(bars)))
     assert np.all(np.isfinite(found)), f"not finite: {bars}"
     rounding = ROUNDINGS * PRECISION[single] * max([1.0, *np.abs(found), *(abs(s.expected.value) for s in expected)])

@@ -1,4 +1,4 @@
-"""Programs that must raise: what NumPy raises at run time, and what is refused before anything runs."""
+"""Programs that must raise: exceptions of NumPy at run time, and refusals before anything runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CROSS_SAYS = "3-dimensional vectors" if NUMPY >= (2, 5) else "incompatible dimen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failure:
-    """A function, arguments, what it raises, and words that its message has: shapes are written without spaces."""
+    """A function, its arguments, the exception, and words of its message. Shapes are written without spaces."""
 
     name: str
     function: Callable[..., Any]
@@ -26,7 +26,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A function, arguments, and words that the refusal has."""
+    """A function, its arguments, and words of the refusal."""
 
     name: str
     function: Callable[..., Any]
@@ -97,7 +97,7 @@ def split_unequally(a):
     return np.sum(x * y)
 
 
-#: Raised at run time, by NumPy too.
+#: Raised at run time, as by NumPy.
 RAISED: list[Failure] = [
     _failure("pad_of_nothing", lambda a: np.sum(np.pad(a, 2, "edge")), (array(0),), ValueError, "empty axis 0"),
     _failure("add", lambda a, b: np.sum(a + b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
@@ -195,9 +195,9 @@ def sorted_complex(x, y):
     return np.sum(np.abs(np.sort(x + 1j * y)))
 
 
-#: Refused, at the line that the words are about.
+#: Refused, at the line that these words describe.
 def reshaped_then_written(a):
-    """Whether `flat` sees the write depends on how the argument lies in memory."""
+    """Whether `flat` sees the write depends on the memory layout of the argument."""
     flat = a.ravel()
     a[1, 1] = 2.0
     return flat[4]

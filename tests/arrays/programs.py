@@ -1,7 +1,7 @@
 """Real programs in the style in which NumPy is written: whole arrays, slices and masks, with loops only over time.
 
-Nothing here knows srcdiff. Each function returns a number; `program(...)` below it names the points at which it is
-run, small ones, since every derivative is compared with differences.
+This module does not import srcdiff. Each function returns a number; `program(...)` below it gives the points at which
+it runs. They are small, because every derivative is compared with differences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def program(
     wrt: Sequence[int] | None = None,
     exact: tuple[Any, ...] | None = None,
 ) -> None:
-    """Put a function into the set, with its points."""
+    """Register a function with its points."""
     PROGRAMS.append(row(function.__name__, function, points, wrt=wrt, exact=exact))
 
 
@@ -54,7 +54,7 @@ program(jacobi_2d, (array(5, 6), array(5, 6, start=0.5), 2))
 
 
 def jacobi_solver(a, b, steps):
-    """A linear system by splitting off the diagonal."""
+    """A linear system, solved by splitting off the diagonal."""
     d = np.diag(a)
     rest = a - np.diag(d)
     x = np.zeros_like(b)
@@ -83,7 +83,7 @@ program(jacobi_until_converged, (array(3, 4), 1.3e-3), (array(1, 1), 1.3e-3), wr
 
 
 def gauss_seidel(a, steps):
-    """Nine-point averages in place: columns in order, what stands above and below as a whole."""
+    """Nine-point averages in place: columns in order, with the rows above and below as whole slices."""
     n = a.shape[0]
     for _ in range(steps):
         for i in range(1, n - 1):
@@ -136,7 +136,7 @@ program(heat_3d, (array(4, 4, 5), 0.11, 3))
 
 
 def heat_inverse(u0, kappa, observed, steps):
-    """Misfit of a rod's temperatures, with a conductivity at every face and ends that are isolated."""
+    """The misfit of a rod's temperatures. Every face has a conductivity, and the ends are isolated."""
     u = u0.copy()
     for _ in range(steps):
         flux = kappa * (u[1:] - u[:-1])
@@ -301,7 +301,7 @@ program(cholesky_rows, (positive_definite(4),), (positive_definite(1),))
 
 
 def cholesky_columns(a):
-    """A Cholesky factor by columns, with rank-one updates of what remains."""
+    """A Cholesky factor by columns, with rank-one updates of the remaining matrix."""
     n = a.shape[0]
     factor = np.zeros((n, n))
     rest = a.copy()
@@ -332,7 +332,7 @@ program(lu_in_place, (regular(4, 4), array(4, start=0.4)))
 
 
 def gauss_with_pivots(a, b):
-    """Elimination with row exchanges, by the largest entry of the column."""
+    """Elimination with row exchanges. The pivot is the largest entry of the column."""
     n = len(b)
     work = np.column_stack((a, b))
     for k in range(n):
@@ -380,7 +380,7 @@ program(householder, (regular(4, 3),))
 
 
 def durbin(r):
-    """Levinson and Durbin's recursion: a Toeplitz system, with reversed slices."""
+    """The Levinson-Durbin recursion: a Toeplitz system, with reversed slices."""
     n = len(r)
     y = np.zeros_like(r)
     alpha = -r[0]
@@ -467,7 +467,7 @@ program(three_products, (0.7, array(2, 3), array(3, 2, start=0.4), array(2, 3, s
 
 
 def power_method(a, steps):
-    """The largest eigenvalue by iteration, then the next after deflation."""
+    """The largest eigenvalue by iteration, then the second one after deflation."""
     n = a.shape[0]
     values = np.zeros(2)
     for k in range(2):
@@ -487,7 +487,7 @@ program(power_method, (positive_definite(3), 4))
 
 
 def covariance(data, w):
-    """The covariance of the columns, every entry with its weight."""
+    """The covariance of the columns, with a weight for every entry."""
     centred = data - data.mean(axis=0)
     cov = centred.T @ centred / (data.shape[0] - 1.0)
     return np.sum(cov * w)
@@ -497,7 +497,7 @@ program(covariance, (array(5, 3), array(3, 3, start=0.6)))
 
 
 def correlation(data, w):
-    """Correlations; a column that does not vary counts as varying by one."""
+    """Correlations. A constant column is treated as if its deviation were one."""
     n = data.shape[0]
     mean = np.mean(data, axis=0)
     deviation = np.std(data, axis=0)
@@ -525,7 +525,7 @@ program(logistic_regression, (array(3), 0.2, array(6, 3, start=0.5), integers(0,
 
 
 def ridge_solution(x, y, penalty):
-    """The error on the last rows of a fit to the first."""
+    """The error of a fit to the first rows, on the last rows."""
     train, test = x[:-2], x[-2:]
     w = np.linalg.solve(train.T @ train + penalty * np.eye(x.shape[1]), train.T @ y[:-2])
     return np.mean((test @ w - y[-2:]) ** 2)
@@ -567,7 +567,7 @@ program(gaussian_mixture_full, (array(2), array(2, 2, start=0.4), array(2, 2, 2,
 
 
 def kalman_filter(f, h, q, r, x, y):
-    """The log-likelihood of observations of a linear system."""
+    """The log likelihood of observations of a linear system."""
     p = np.eye(len(x))
     total = 0.0
     for t in range(y.shape[0]):
@@ -636,7 +636,7 @@ program(gaussian_process, (array(4, 2), array(4, start=0.4), 0.7, 0.3))
 
 
 def masked_factorisation(u, v, ratings, known, penalty):
-    """A matrix with gaps as a product of two thin ones."""
+    """A matrix with missing entries as a product of two thin ones."""
     error = (ratings - u @ v.T)[known]
     return np.sum(error**2) / known.sum() + penalty * (np.sum(u**2) + np.sum(v**2))
 
@@ -647,7 +647,7 @@ program(
 
 
 def soft_k_means(x, centres, sharpness, steps):
-    """Centres moved to the means of what they are responsible for."""
+    """Centres, moved to the means of the points for which they are responsible."""
     for _ in range(steps):
         distance = ((x[:, np.newaxis] - centres) ** 2).sum(axis=2)
         share = np.exp(-sharpness * (distance - distance.min(axis=1, keepdims=True)))
@@ -684,7 +684,7 @@ program(n_body, (_corners, array(3, 3, start=0.4), array(3, low=0.5, high=1.0), 
 
 
 def cutoff_forces(position, box, cutoff):
-    """The energy of Lennard-Jones particles in a periodic box, only of pairs that are near."""
+    """The energy of Lennard-Jones particles in a periodic box, with a cutoff."""
     n = position.shape[0]
     i, j = np.triu_indices(n, 1)
     d = position[i] - position[j]
@@ -729,7 +729,7 @@ program(
 
 
 def csr_product(values, columns, starts, x):
-    """A sparse matrix times a vector: a dot product of slices for each row, one of them empty."""
+    """A sparse matrix times a vector: a dot product of slices for each row. One row is empty."""
     y = np.zeros(len(starts) - 1)
     for i in range(len(starts) - 1):
         part = slice(starts[i], starts[i + 1])
@@ -741,7 +741,7 @@ program(csr_product, (array(6), integers(0, 2, 1, 3, 0, 3), integers(0, 2, 2, 5,
 
 
 def csr_scatter(values, rows, columns, x, steps):
-    """The same from coordinates, applied again and again with `np.add.at`."""
+    """The same from coordinates, applied repeatedly with `np.add.at`."""
     for _ in range(steps):
         y = np.zeros_like(x)
         np.add.at(y, rows, values * x[columns])
@@ -753,7 +753,7 @@ program(csr_scatter, (array(6), integers(0, 0, 2, 2, 2, 3), integers(0, 2, 1, 3,
 
 
 def page_rank(weights, sources, targets, damping, steps):
-    """Ranks flow along the edges of a graph, normalised by what leaves a node."""
+    """Ranks flow along the edges of a graph, normalised by the outgoing edges of a node."""
     n = 4
     leaving = np.zeros(n)
     np.add.at(leaving, sources, weights)
@@ -767,7 +767,7 @@ def page_rank(weights, sources, targets, damping, steps):
 
 program(
     page_rank, (array(6, low=0.3), integers(0, 0, 1, 2, 3, 3), integers(1, 2, 2, 0, 0, 2), 0.85, 4)
-)  # every node is left by an edge
+)  # every node has an outgoing edge
 
 
 # ------------------------------------------------------------------------------------------------------------- layers
@@ -789,7 +789,7 @@ program(softmax_classifier, (array(4, 3), array(3, 3, start=0.4), array(3, start
 
 
 def perceptron(x, w1, b1, w2, b2, w3, b3):
-    """Three layers with rectifiers, of a batch."""
+    """Three layers with rectifiers, for a batch."""
     x = np.maximum(x @ w1 + b1, 0.0)
     x = np.maximum(x @ w2 + b2, 0.0)
     return np.sum(softmax(x @ w3 + b3)[:, 0] ** 2)
@@ -810,7 +810,7 @@ program(
 
 
 def convolution_layer(images, kernels, bias):
-    """A layer over a batch, channels last: one output position at a time, all channels together."""
+    """A convolution over a batch, channels last: one output position at a time, all channels together."""
     k = kernels.shape[0]
     n, height, width = images.shape[0], images.shape[1] - k + 1, images.shape[2] - k + 1
     out = np.empty((n, height, width, kernels.shape[3]))
@@ -838,7 +838,7 @@ program(convolution_by_offsets, (array(5, 6), array(3, 2, start=0.4)))
 
 
 def max_pooling(x, w):
-    """Windows of two by two, as two more axes."""
+    """Windows of two by two, as two additional axes."""
     n, height, width = x.shape
     pooled = x.reshape(n, height // 2, 2, width // 2, 2).max(axis=(2, 4))
     return np.sum(pooled**2 * w)
@@ -873,7 +873,7 @@ program(small_convolutional_net, (array(6, 6), array(3, 3, start=0.4), array(2, 
 
 
 def batch_normalisation(x, gain, shift):
-    """Over batch and positions, for each channel."""
+    """Normalisation over batch and positions, for each channel."""
     mean = x.mean(axis=(0, 1), keepdims=True)
     std = x.std(axis=(0, 1), keepdims=True)
     y = gain * (x - mean) / np.sqrt(std * std + 1e-5) + shift
@@ -884,7 +884,7 @@ program(batch_normalisation, (array(3, 2, 2), array(2, start=0.4), array(2, star
 
 
 def lstm(x, w, u, b):
-    """A sequence through a cell with four gates cut from one product."""
+    """A sequence through a cell whose four gates are slices of one product."""
     size = u.shape[0]
     h = np.zeros(size)
     c = np.zeros(size)
@@ -917,7 +917,7 @@ program(gated_unit_batch, (array(3, 2, 2), array(2, 6, start=0.4), array(2, 6, s
 
 
 def attention(x, wq, wk, wv):
-    """One head that looks only back."""
+    """One head with a causal mask."""
     q, k, v = x @ wq, x @ wk, x @ wv
     scores = q @ k.T / np.sqrt(q.shape[-1])
     n = len(x)
@@ -945,7 +945,7 @@ program(multi_head_attention, (array(2, 3, 4), array(3, 4, 4, start=0.4), 2))
 
 
 def edges(image, strength):
-    """Sobel's gradients of a padded image, and how much of it is an edge."""
+    """Sobel's gradients of a padded image, and the fraction of edges in it."""
     p = np.pad(image, 1, mode="edge")
     gx = p[:-2, 2:] + 2.0 * p[1:-1, 2:] + p[2:, 2:] - p[:-2, :-2] - 2.0 * p[1:-1, :-2] - p[2:, :-2]
     gy = p[2:, :-2] + 2.0 * p[2:, 1:-1] + p[2:, 2:] - p[:-2, :-2] - 2.0 * p[:-2, 1:-1] - p[:-2, 2:]
@@ -975,7 +975,7 @@ program(unsharp_mask, (array(4, 5, low=0.1, high=0.9), 1.1, 0.7))
 
 
 def bilinear_warp(image, angle, scale):
-    """An image turned about its centre and read between its pixels."""
+    """An image, rotated about its centre and interpolated."""
     height, width = image.shape
     y, x = np.meshgrid(np.arange(height) - 0.5 * (height - 1), np.arange(width) - 0.5 * (width - 1), indexing="ij")
     sx = scale * (np.cos(angle) * x - np.sin(angle) * y) + 0.5 * (width - 1)
@@ -994,7 +994,7 @@ program(bilinear_warp, (array(4, 5), 0.3, 0.8))
 
 
 def bilateral_filter(image, space, tone):
-    """Every pixel a mean of its neighbours, weighted by nearness in space and in tone."""
+    """Every pixel is a mean of its neighbours, weighted by distance in space and in tone."""
     p = np.pad(image, 1, mode="symmetric")
     total = np.zeros_like(image)
     weight = np.zeros_like(image)
@@ -1092,7 +1092,7 @@ program(cavity_flow, (array(5, 5), array(5, 5, start=0.4), array(5, 5, start=0.7
 
 
 def laplacian_periodic(a, dx):
-    """Across the ends of the channel, between its walls."""
+    """The Laplacian, periodic across the ends of the channel, inside its walls."""
     east, west = np.roll(a, -1, axis=1), np.roll(a, 1, axis=1)
     return (east[1:-1] + west[1:-1] + a[2:] + a[:-2] - 4.0 * a[1:-1]) / dx**2
 
@@ -1177,7 +1177,7 @@ program(burgers, (array(7), 0.1, 3))
 
 
 def escape_counts(x, y, steps):
-    """How long each point of a grid stays bounded: whole numbers, and so a derivative of zero."""
+    """How many iterations each point of a grid stays bounded: an integer, so its derivative is zero."""
     cx, cy = np.meshgrid(x, y)
     zx = np.zeros_like(cx)
     zy = np.zeros_like(cy)
@@ -1196,7 +1196,7 @@ program(escape_counts, (array(4, low=-2.0, high=1.0), array(3, start=0.4), 6), e
 
 
 def escape_smooth(cx, cy, steps):
-    """The same with the size of what escaped, which is smooth between the counts."""
+    """The same with the size of the escaped value, which is smooth between the counts."""
     zx = cx.copy()
     zy = cy.copy()
     size = np.zeros_like(cx)
@@ -1221,14 +1221,14 @@ program(escape_smooth, (array(6, low=-2.2, high=1.2), array(6, start=0.4), 5))
 
 
 def lorenz(state, parameters):
-    """The right-hand side, from unpacked state."""
+    """The right-hand side, with an unpacked state."""
     x, y, z = state
     sigma, rho, beta = parameters
     return np.array([sigma * (y - x), x * (rho - z) - y, x * y - beta * z])
 
 
 def runge_kutta(state, parameters, dt, steps):
-    """Four stages of a system that is chaotic later."""
+    """Four stages of a system that becomes chaotic later."""
     for _ in range(steps):
         k1 = lorenz(state, parameters)
         k2 = lorenz(state + 0.5 * dt * k1, parameters)
@@ -1242,7 +1242,7 @@ program(runge_kutta, (np.array([1.0, 0.5, -0.3]), np.array([10.0, 28.0, 8.0 / 3.
 
 
 def runge_kutta_tableau(y, coupling, dt, steps):
-    """The same from a table of coefficients, of coupled oscillators given as matrix."""
+    """The same from a table of coefficients, for coupled oscillators in matrix form."""
     a = np.array([[0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
     b = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
     for _ in range(steps):
@@ -1258,7 +1258,7 @@ program(runge_kutta_tableau, (array(3), array(3, 3, start=0.4), 0.1, 3))
 
 
 def adaptive_step(y, mu, end, log_tolerance):
-    """Van der Pol's oscillator by embedded pairs, with the step from the error, until the end is reached."""
+    """Van der Pol's oscillator by embedded pairs. The error determines the step, until the end is reached."""
     tolerance = np.exp(log_tolerance)
     t = 0.0
     h = 0.2
@@ -1351,7 +1351,7 @@ program(binomial_option, (100.0, 103.0, 0.04, 0.3, 1.0, 6))
 
 
 def asian_option(price, rate, volatility, normals, strike, dt):
-    """Simulated paths from given random numbers, and the mean of what the average is above the strike."""
+    """Simulated paths from given random numbers: the mean excess of the average over the strike."""
     steps = (rate - 0.5 * volatility**2) * dt + volatility * np.sqrt(dt) * normals
     paths = price * np.exp(np.cumsum(steps, axis=1))
     payoff = np.maximum(np.mean(paths, axis=1) - strike, 0.0)
@@ -1373,7 +1373,7 @@ program(portfolio, (array(3), array(7, 3, start=0.4), 0.8))
 
 
 def bond_curve(times, rates, flows, at):
-    """Coupons discounted by a curve read between its knots."""
+    """Coupons, discounted by a curve that is interpolated between its knots."""
     discount = np.exp(-np.interp(at, times, rates) * at)
     return np.sum(flows * discount) + np.trapezoid(discount, at)
 

@@ -1,7 +1,7 @@
 """The rows of the table of array functions, the points to run them at, and the memory layouts of arrays.
 
-A row whose last argument is called `w` is given weights for it, different numbers in the shape of what they multiply,
-so that a derivative in the wrong place shows.
+An argument `w` at the end of a row gets weights: different numbers in the shape of the array that they multiply, so
+that a derivative at the wrong place is noticed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.numerical import clone, is_active_type
 Point = tuple[Any, ...]
 
 NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
-"""The version of NumPy, where what it does depends on it."""
+"""The version of NumPy, for rows that depend on it."""
 
 #: The fractional part of the golden ratio: its multiples, modulo one, keep away from each other.
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -28,7 +28,7 @@ GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A function, the points to run it at, and where differences cannot say it, the exact gradient at the first."""
+    """A function and its points; and the exact gradient at the first point, if differences cannot give it."""
 
     name: str
     function: Callable[..., Any]
@@ -47,7 +47,7 @@ def row(
     exact: tuple[Any, ...] | None = None,
     single_precision: bool = False,
 ) -> Row:
-    """A row of the table; `wrt` is every argument that holds floats unless said otherwise."""
+    """A row of the table. By default, `wrt` is every argument that holds floats."""
     points = tuple(_with_weights(function, point) for point in at)
     chosen = tuple(k for k, value in enumerate(points[0]) if is_active_type(value)) if wrt is None else tuple(wrt)
     return Row(name, function, points, chosen, exact, single_precision)
@@ -62,11 +62,11 @@ def has_single(point: Point) -> bool:
 
 
 class _Found(Exception):  # noqa: N818 - nothing went wrong
-    """The shape of the weights is known."""
+    """Raised when the shape of the weights is known."""
 
 
 class _Probe:
-    """Stands in for the weights, and learns the shape of what it is multiplied with."""
+    """Stands in for the weights, and records the shape of the array that multiplies it."""
 
     shape: tuple[int, ...] = ()
 
@@ -98,25 +98,25 @@ def _with_weights(function: Callable[..., Any], point: Point) -> Point:
 
 
 def array(*shape: int, low: float = -1.0, high: float = 1.0, start: float = 0.13) -> np.ndarray:
-    """Numbers between `low` and `high`, in no order and all different: neighbours are as far apart as they can be."""
+    """Different numbers between `low` and `high`, in no order. Neighbours are far apart."""
     count = math.prod(shape)
     numbers = low + (high - low) * np.mod(start + GOLDEN * np.arange(1, count + 1), 1.0)
     return numbers.reshape(shape)
 
 
 def regular(*shape: int, start: float = 0.13) -> np.ndarray:
-    """Matrices that can be inverted safely."""
+    """Well-conditioned matrices."""
     return array(*shape, start=start) + 2.0 * np.eye(shape[-2], shape[-1])
 
 
 def positive_definite(size: int) -> np.ndarray:
-    """A symmetric matrix with eigenvalues that are positive and apart."""
+    """A symmetric matrix with positive, well-separated eigenvalues."""
     part = array(size, size)
     return part @ part.T + np.diag(np.arange(1.0, size + 1.0))
 
 
 def with_real_eigenvalues(size: int) -> np.ndarray:
-    """A matrix that is not symmetric, with eigenvalues that are real and apart."""
+    """A nonsymmetric matrix with real, well-separated eigenvalues."""
     part = regular(size, size)
     return part @ np.diag(np.arange(1.0, size + 1.0)) @ np.linalg.inv(part)
 
@@ -141,12 +141,12 @@ def booleans(text: str) -> np.ndarray:
 
 
 def once(*specifications: Any, low: float = -1.0, high: float = 1.0) -> list[Point]:
-    """One point: a tuple of integers stands for an array of that shape, the empty one for a float."""
+    """One point. A tuple of integers stands for an array of that shape, the empty tuple for a float."""
     return [tuple(_argument(value, k, low, high) for k, value in enumerate(specifications))]
 
 
 def every(*specifications: Any, low: float = -1.0, high: float = 1.0) -> list[Point]:
-    """The point of `once` with its arrays as they are, in Fortran order, strided, reversed, and in float32."""
+    """The point of `once` with contiguous arrays, in Fortran order, strided, reversed, and in float32."""
     point = once(*specifications, low=low, high=high)[0]
     ways = [_as_it_is, _strided, _backwards, _single]
     if any(isinstance(value, np.ndarray) and value.ndim > 1 for value in point):

@@ -1,7 +1,7 @@
-"""The table of array functions: every NumPy function and form that srcdiff promises, one row each.
+"""The table of array functions: every supported NumPy function and form, one row each.
 
-Nothing here knows srcdiff. A row is a name, a function that returns a number, and its points: `every` gives a point in
-all memory layouts and in float32, `once` as it is. Arguments are shapes, or arrays where the numbers matter.
+This module does not import srcdiff. A row is a name, a function that returns a number, and its points: `every` gives a
+point in all memory layouts and in float32, `once` a single one. Arguments are shapes, or arrays if the numbers matter.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def augmented_broadcast(a, b, w):
 
 
 def not_augmented(a, w):
-    """`b = b + ...` makes a new array, and `a` keeps its numbers."""
+    """`b = b + ...` makes a new array, and `a` is unchanged."""
     b = a
     b = b + a[0]
     b *= 2.0
@@ -170,7 +170,7 @@ OPERATORS: list[Row] = [
 ]
 
 BROADCASTING: list[Row] = [
-    # the same function with sizes that are one, or not, at run time: one program for all
+    # the same function for sizes that are one and sizes that are not: one program for all
     row(
         "ones_at_run_time",
         lambda a, b, w: np.sum((a * b) * w),
@@ -274,7 +274,7 @@ def updated_truth(a, m, w):
 
 
 def counted_by_python(x, y):
-    """Python's truth values are integers: of its own numbers, of lengths and of counters."""
+    """Python's truth values count as integers: of Python's numbers, of lengths and of counters."""
     total = ((x > 0.0) + (y > 0.0) - (x > y)) * x * ~(y > 9.0)
     for k in range(3):
         total += ((k > 0) + (k > 1)) * x
@@ -815,7 +815,7 @@ def assign_indexed_function(a, i, v, w):
 
 
 def augment_indexed(a, i, v, w):
-    """NumPy's rule for duplicates: the value before, plus the last."""
+    """NumPy's rule for duplicates: the old value plus the last one."""
     a[i] += v
     return np.sum(a * a * w)
 
@@ -873,7 +873,7 @@ def assign_row_indexed(a, i, v, w):
 
 
 def copy_not_view(a, i, w):
-    """`a[i]` is a copy: writing into it leaves `a`."""
+    """`a[i]` is a copy: a write into it does not change `a`."""
     b = a[i]
     b[0] = b[1] * 3.0
     return np.sum(a * a) + np.sum(b * w)
@@ -1674,7 +1674,7 @@ LINALG: list[Row] = [
     ),
 ]
 
-if NUMPY < (2, 5):  # since then, they are complex also where all of them are real
+if NUMPY < (2, 5):  # since NumPy 2.5 they are complex, also if all are real
     LINALG += eigenvalues("", eig_both, lambda a, w: np.sum(np.linalg.eigvals(a) * w))
 
 # ---------------------------------------------------------------------------------------------------------- building
@@ -1897,7 +1897,7 @@ SORTING: list[Row] = [
 
 
 def into_integers(a, w):
-    """Through integers nothing comes back, and the rest does."""
+    """The conversion to integers has derivative zero; the rest of the formula has a derivative."""
     n = (10.0 * a).astype(np.int64)
     return np.sum(a * n * w)
 
@@ -2045,7 +2045,7 @@ def _exact(*numbers: float) -> np.ndarray:
 
 
 def write_of_selected(a, w):
-    """A root of zero that is not selected has no part in the gradient."""
+    """A root of zero that is not selected does not contribute to the gradient."""
     safe = a > 0.0
     out = np.zeros_like(a)
     out[safe] = np.sqrt(a[safe])
@@ -2060,7 +2060,7 @@ def where_of_numbers(a):
 
 
 CONVENTIONS: list[Row] = [
-    # of equal numbers the first has it all, as np.argmax finds it
+    # of equal numbers, the first one gets the whole derivative, as with np.argmax
     row("max_tie", lambda a: np.max(a), once(_exact(1.0, 2.0, 2.0)), exact=(_exact(0.0, 1.0, 0.0),)),
     row("min_tie", lambda a: a.min(), once(_exact(1.0, 2.0, 1.0)), exact=(_exact(1.0, 0.0, 0.0),)),
     row(
@@ -2077,7 +2077,7 @@ CONVENTIONS: list[Row] = [
     ),
     row("maximum_reduce_tie", lambda a: np.maximum.reduce(a), once(_exact(3.0, 3.0)), exact=(_exact(1.0, 0.0),)),
     row("ptp_tie", lambda a: np.ptp(a), once(_exact(0.0, 2.0, 2.0, 0.0)), exact=(_exact(-1.0, 1.0, 0.0, 0.0),)),
-    # of two equal arguments each has half
+    # two equal arguments get half each
     row(
         "maximum_tie",
         lambda a, b: np.sum(np.maximum(a, b)),
@@ -2093,7 +2093,7 @@ CONVENTIONS: list[Row] = [
     row("absolute_of_zero", lambda a: np.sum(np.abs(a)), once(_exact(0.0, -2.0)), exact=(_exact(0.0, -1.0),)),
     row("std_of_equals", lambda a: np.std(a), once(_exact(2.0, 2.0)), exact=(_exact(0.0, 0.0),)),
     row("norm_of_zero", lambda a: np.linalg.norm(a), once(_exact(0.0, 0.0)), exact=(_exact(0.0, 0.0),)),
-    # what is not selected leaves nothing behind: no NaN, no infinity
+    # unselected values contribute nothing, not even NaN or infinity
     row(
         "where_root_of_zero",
         lambda a: np.sum(np.where(a > 0.0, np.sqrt(a), 0.0)),
@@ -2158,7 +2158,7 @@ CONVENTIONS: list[Row] = [
     ),
 ]
 
-# -------------------------------------------------------------------------- not promised, and what people try next
+# ------------------------------------------------------------- forms that are not documented, which people may try
 
 
 def fill_diagonal(a, x, w):

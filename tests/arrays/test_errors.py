@@ -23,7 +23,7 @@ def _derivative(failure: Failure | Refusal, backend: str) -> srcdiff.Derivative:
 
 
 def _on_backends() -> list[Any]:
-    """Every failure on `python`; every third on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    """Every failure on `python`; every third also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     found = [pytest.param(f, "python", id=f"{f.name}-python") for f in RAISED]
     return found + [pytest.param(f, "numba", id=f"{f.name}-numba") for f in every(3, RAISED)]
 
@@ -37,7 +37,7 @@ def test_raises_as_numpy_does(failure: Failure, backend: str) -> None:
 
     assert caught.type is failure.exception
     assert same(given, failure.arguments), "the arguments were changed"
-    if backend == "python":  # compiled code raises without the numbers
+    if backend == "python":  # exceptions of compiled code have no numbers in their texts
         message = str(caught.value).replace(", ", ",")
         assert [words for words in failure.says if words not in message] == [], message
 
@@ -74,7 +74,7 @@ X = np.array([1.0, 2.0, 0.5])
 @pytest.mark.parametrize("function", [chosen, chosen_first, selected])
 @pytest.mark.parametrize("kind", SHORT)
 def test_integers_that_do_not_fit_are_not_chosen(function: Any, kind: str, backend: str) -> None:
-    """NumPy raises since 2.5, and wraps them around before and in `np.select`."""
+    """NumPy raises since version 2.5. Before, and in `np.select`, it wraps them around."""
     derivative = srcdiff.value_and_grad(function, backend=backend)
     limits = np.iinfo(kind)
 

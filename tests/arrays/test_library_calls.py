@@ -15,7 +15,7 @@ from tests.numerical import clone
 from tests.subset import every
 
 BEFORE_NUMPY_2_5 = pytest.mark.skipif(NUMPY >= (2, 5), reason="NumPy 2.5 does it differently")
-SINCE_NUMPY_2_5 = pytest.mark.skipif(NUMPY < (2, 5), reason="NumPy does so since 2.5")
+SINCE_NUMPY_2_5 = pytest.mark.skipif(NUMPY < (2, 5), reason="only NumPy 2.5 and later do so")
 
 
 def argument_element(a, x):
@@ -227,7 +227,7 @@ ROWS: list[Row] = [
 
 
 def cases() -> list[Any]:
-    """Every row on `python`; every third on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    """Every row on `python`; every third also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     found = [pytest.param(r, "python", id=f"{r.name}-python") for r in ROWS]
     return found + [pytest.param(r, "numba", marks=pytest.mark.numba, id=f"{r.name}-numba") for r in every(3, ROWS)]
 
@@ -277,7 +277,7 @@ def test_matrices_without_elements(backend: str) -> None:
         value, (a_bar, b_bar) = gradient(a, b)
         assert value == factors_of_nothing(a, b)
         assert a_bar.shape == shape
-        np.testing.assert_array_equal(b_bar, 2 * b)  # what no column explains is left
+        np.testing.assert_array_equal(b_bar, 2 * b)  # the residual is all of b
 
 
 def test_the_condition_of_nothing_is_refused_as_by_numpy() -> None:
@@ -300,7 +300,7 @@ def test_a_function_without_a_rule_takes_data_by_name() -> None:
 
 
 def by_numbers(x: float, data: Any, bins: int, most: float, bend: float) -> Any:
-    """Numbers that are known only at the call, tuples, and no argument that is computed."""
+    """Numbers known only in the call, tuples, and no computed arguments."""
     counts, edges = np.histogram(data, bins, (0.5, most))
     window = np.kaiser(len(data), bend) * np.kaiser(5, 2.0) + np.union1d(data, data[1:])[0]
     return x * counts[bins - 1] * edges[1] + x * x * np.sum(window)
@@ -400,7 +400,7 @@ def test_eigenvalues_are_complex_and_only_their_real_part_is_taken(use: str) -> 
 
 
 def eigenvalues_that_change(a: Any) -> Any:
-    """Complex arrays in lists, in branches, in loops and through helpers; written into through their real part."""
+    """Complex arrays in lists, in branches, in loops and through helpers. They are written through their real part."""
     kept = []
     values = np.linalg.eigvals(a)
     for k in range(a.shape[0]):

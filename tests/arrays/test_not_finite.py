@@ -1,4 +1,4 @@
-"""Arrays with NaN or infinity in them, and arrays without elements: the values are NumPy's."""
+"""Arrays with NaN or infinity, and arrays without elements: values agree with NumPy's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING = np.array([1.0, NAN, 3.0, 4.0, 6.0])
 ENDLESS = np.array([1.0, np.inf, 3.0, 5.0, 6.0])
 NOTHING = np.zeros(0)
 
-#: Functions of which all floats are differentiated, and points.
+#: Functions with points. They are differentiated with respect to all floats.
 PROGRAMS: list[Any] = [
     ("mean_of_nothing", lambda a: np.mean(a), (NOTHING,)),
     ("means_of_nothing", lambda a: np.mean(a, axis=1), (np.zeros((2, 0)),)),
@@ -59,7 +59,7 @@ def value_of(function: Any, point: Any) -> Any:
 
 
 def on_backends(*compiled: str) -> Any:
-    """All of them in Python, and some compiled."""
+    """All cases in Python, and some compiled."""
     found = [pytest.param(f, point, "python", id=f"{name}-python") for name, f, point in PROGRAMS]
     found += [
         pytest.param(f, point, "numba", id=f"{name}-numba", marks=pytest.mark.numba)
@@ -80,7 +80,7 @@ def test_values_are_those_of_numpy(function: Any, point: Any, backend: str) -> N
 
 
 def test_a_constant_divided_by_a_length_of_zero_is_infinite() -> None:
-    """The adjoint of a mean divides one by the number of elements."""
+    """The adjoint of a mean divides by the number of elements."""
 
     def weighted(a: Any, x: float) -> Any:
         return x / len(a) + np.sum(a)
@@ -148,7 +148,7 @@ def distances_of_a_triangle(x: Any) -> Any:
 
 
 def potential(x: Any, m: Any) -> Any:
-    """As many write the energy of bodies that attract each other."""
+    """A common way to write the energy of bodies that attract each other."""
     d = x[:, None] - x[None, :]
     inverse = np.sqrt(d**2)
     inverse[inverse > 0] = 1.0 / inverse[inverse > 0]
@@ -205,7 +205,7 @@ def soft_time_warping(gamma: float, a: Any, b: Any) -> Any:
 
 
 def soft_time_warping_by_products(scale: float, a: Any, b: Any) -> Any:
-    """The same table, with multiplications by what may be infinite."""
+    """The same table, with multiplications by values that may be infinite."""
     table = np.full((len(a) + 1, len(b) + 1), np.inf)
     table[0, 0] = 0.0
     for i in range(len(a)):
@@ -234,7 +234,7 @@ LINE = np.array([0.0, 1.0, 3.5, 3.0])
 ZEROS = np.array([0.0, 2.0, 4.0, 0.0])
 SERIES = (np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.5, 2.7, 3.1]))
 
-#: Functions, points, the argument, and what differences are not to move: there, the derivative is zero by convention.
+#: Functions, points, the argument, and elements that differences do not move: their derivative is zero by convention.
 STRONG: list[Any] = [
     (distances_of_a_triangle, (LINE,), 0, ()),
     (potential, (LINE, np.array([1.0, 2.0, 0.5, 0.7])), 0, ()),
@@ -260,7 +260,7 @@ NAMED = [pytest.param(*row, id=f"{row[0].__name__}-{row[2]}") for row in STRONG]
 
 
 def differences(function: Any, point: Any, place: int, fixed: Any, step: float) -> Any:
-    """Central differences of a function, or of its gradient; zero where it is not to be moved."""
+    """Central differences of a function, or of its gradient. They are zero for elements that do not move."""
     moved = np.asarray(point[place])
     found = []
     for k in range(moved.size):
@@ -286,7 +286,7 @@ def test_an_adjoint_of_zero_contributes_nothing(
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)  # the error of the differences
 
 
-# An infinite tangent is another matter: in forward mode, a derivative of zero does not stop it.
+# Infinite tangents are different: in forward mode, a derivative of zero does not stop them.
 FORWARD = [row for row in NAMED if row.values[0] not in (sigmoids, soft_time_warping, soft_time_warping_by_products)]
 
 
@@ -319,7 +319,7 @@ def test_the_same_holds_for_derivatives_of_derivatives(function: Any, point: Any
 
 @pytest.mark.parametrize("x", [0.25, 1.0, 4.0])
 def test_a_product_with_an_adjoint_of_zero_has_a_derivative(x: float) -> None:
-    """At one, the adjoint of the root is zero, and its derivative is not."""
+    """At one, the adjoint of the root is zero, but its derivative is not."""
 
     def f(x: Any) -> Any:
         return (np.sqrt(x) - 1.0) ** 2 + (1.0 / x - 1.0) ** 2
@@ -351,12 +351,12 @@ def test_the_derivative_itself_is_infinite_as_before() -> None:
     ],
 )
 def test_a_limit_of_zero_times_infinity_is_not_called_zero(function: Any, x: float) -> None:
-    """The adjoint is zero because of the number that makes the derivative infinite; the limits are 1, -2, 1 and 1."""
+    """The same number makes the adjoint zero and the derivative infinite. The limits are 1, -2, 1 and 1."""
     assert np.isnan(srcdiff.grad(function, backend="python")(x))
 
 
 def test_the_square_of_a_distance_has_a_derivative() -> None:
-    """Where a sum of squares is zero, it is least, and its own derivative is zero."""
+    """A sum of squares has a minimum at zero, so its derivative there is zero."""
 
     def f(x: Any) -> Any:
         r = np.sqrt((x[0] - x[1]) ** 2 + x[2] * x[2])
@@ -366,7 +366,7 @@ def test_the_square_of_a_distance_has_a_derivative() -> None:
 
 
 def with_a_diagonal(x: Any) -> Any:
-    """The diagonal of distances is zero, and counts."""
+    """The diagonal of distances is zero, and contributes."""
     d = x[:, None] - x[None, :]
     r = np.sqrt(d**2)
     r[r > 0] = 1.0 / r[r > 0]

@@ -40,7 +40,7 @@ def slopes(program: Row, k: int) -> list[Slope]:
 
 
 def _on_backends() -> list[Any]:
-    """Every program on `python`; one in six on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    """Every program on `python`; one in six also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
     return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in every(6, PROGRAMS)]
 
@@ -79,7 +79,7 @@ def test_a_gradient_through_counts_is_announced_as_zero(backend: str) -> None:
 
 @every_program
 def test_differences_are_sharp(program: Row) -> None:
-    """Every point is smooth and its differences are good to five digits: comparing with them means something."""
+    """Every point is smooth and its differences have five correct digits, so that the comparison is meaningful."""
     for k, arguments in enumerate(program.at):
         assert np.isfinite(plain_value(program.function, clone(arguments)))
         for slope in slopes(program, k):

@@ -105,7 +105,7 @@ def test_derivatives_compiled(name):
     expected = srcdiff.grad(function, backend="python")(*arguments)
     np.testing.assert_allclose(
         srcdiff.grad(function)(*arguments), expected, rtol=1e-9, atol=1e-11
-    )  # of other roundings
+    )  # rounding errors differ
 
 
 @pytest.mark.parametrize(

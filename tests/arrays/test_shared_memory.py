@@ -481,7 +481,7 @@ def test_gradient_is_right(function: Any, arguments: Any) -> None:
 
     assert same(given, arguments), "the arguments were changed"
     assert_close(value, expected, False)
-    one_sided = function is logarithm_not_chosen  # at zero, which is not chosen, NumPy's logarithm is infinite
+    one_sided = function is logarithm_not_chosen  # the unselected logarithm of zero is infinite in NumPy
     if not one_sided:
         assert_slopes(bars, slopes_of(function, arguments, (0,)), False)
     assert np.all(np.isfinite(bars[0]))

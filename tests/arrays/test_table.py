@@ -22,7 +22,7 @@ POINTS = [(f"{name}-{k}", row, k) for name, row in NAMED for k in range(len(row.
 
 
 def _on_backends() -> list[Any]:
-    """Every point on `python`; the first of some rows on `numba` too, which compiles: with SRCDIFF_TEST_ALL, of all."""
+    """Every point on `python`; the first points of some rows also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     found = []
     for name, row, k in POINTS:
         found.append(pytest.param(row, k, "python", id=f"{name}-python"))
@@ -55,7 +55,7 @@ def test_row(row: Row, k: int, backend: str) -> None:
     for position, bar in zip(row.wrt, bars, strict=True):
         assert_like_argument(bar, arguments[position])
     if row.exact is None:
-        for slope in slopes(row, k):  # good to five digits: comparing with them means something
+        for slope in slopes(row, k):  # five correct digits, so that the comparison is meaningful
             assert slope.expected.resolved(), f"along {slope.direction}: {slope.expected}"
         assert_slopes(bars, slopes(row, k), single)
         return

@@ -1,7 +1,7 @@
-"""Sends signals at chosen moments of a compilation. Prints what was raised, and whether later compilations work.
+"""Sends signals at chosen points of a compilation. Prints what was raised, and whether later compilations work.
 
-Numba fills its tables when a process compiles for the first time, so that each moment has a process of its own: a child
-of this one, which has imported everything and compiled nothing.
+Numba fills its tables when a process compiles for the first time, so each case has a process of its own: a child of
+this one, which has imported everything and compiled nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ HANDLERS = {"default": signal.default_int_handler, "raises": raises, "returns": 
 
 
 def send_at(place: str, count: int, number: int) -> Callable[[Any, str, Any], None]:
-    """Send a signal to this process when the function of the name is called for the so-manieth time."""
+    """Send a signal to this process at the given call of the function."""
     left = count
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
@@ -64,7 +64,7 @@ def send_at(place: str, count: int, number: int) -> Callable[[Any, str, Any], No
 
 
 def compile_in_thread() -> bool:
-    """Whether another thread can compile: nobody has left with the lock."""
+    """Whether another thread can compile, because the lock was released."""
     done = []
     thread = threading.Thread(target=lambda: done.append(srcdiff.grad(lambda x: x * x, cache=False)(3.0)), daemon=True)
     thread.start()
@@ -97,7 +97,7 @@ def interrupted(place: str, count: int, signal_name: str, handler_name: str) -> 
 
 
 def waits_for_lock() -> dict[str, Any]:
-    """The main thread waits until another has compiled, which takes long, and is interrupted."""
+    """The main thread waits for another one, which compiles for long, and is interrupted."""
     from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 
     held, end, main = threading.Event(), threading.Event(), threading.get_ident()
@@ -112,7 +112,7 @@ def waits_for_lock() -> dict[str, Any]:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored where a shell runs the tests behind it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
     gradient = srcdiff.grad(second, cache=False)
     gradient.compile("float64")
     holding = threading.Thread(target=hold)

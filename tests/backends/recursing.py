@@ -80,7 +80,7 @@ def is_deep(name: str, call: Callable[[], Any]) -> None:
 
 
 def is_right() -> None:
-    """The functions work, before and after."""
+    """Whether the functions work, before and after."""
     assert srcdiff.grad(power)(1.5, 3) == 3 * 1.5**2
     assert srcdiff.value_and_grad(even)(1.0, 2) == (1.1 * 1.5, 1.5)
     a = np.array([0.5, 0.7, 0.9])
@@ -147,7 +147,7 @@ def small_thread() -> None:
 def other_threads() -> None:
     g = srcdiff.grad(power)
     in_thread(64 * MB, lambda: is_deep("power_grad", lambda: g(1.5, -1)))
-    for k in range(12):  # the C library gives the same memory to threads with other sizes
+    for k in range(12):  # the C library reuses the memory for threads with stacks of other sizes
         in_thread((128, 4, 32, 1)[k % 4] * MB // 4, lambda: is_deep("power_grad", lambda: g(1.5, -1)))
         gc.collect()
     in_thread(128 * MB, lambda: None if srcdiff.grad(total)(1.0, 1_000_000) == 1_000_000 else sys.exit(1))
@@ -156,7 +156,7 @@ def other_threads() -> None:
 
 
 def at_once() -> None:
-    """Threads that do not hold the lock of Python, in functions of the user."""
+    """Functions of the user in several threads, without Python's lock."""
     g = srcdiff.grad(power)
 
     @numba.njit(nogil=True)
@@ -189,7 +189,7 @@ def at_once() -> None:
 
 
 def inside_print() -> None:
-    """A function that prints while it recurses, and what it prints to recurses in its turn."""
+    """A function that prints while it recurses, to a stream that recurses too."""
     g, said = srcdiff.grad(power), []
 
     class Output:
@@ -224,7 +224,7 @@ def after_fork() -> None:
 
 
 def raised_limit() -> None:
-    """The stack of the main thread may grow as far as its limit says at the time."""
+    """The stack of the main thread may grow up to its current limit."""
     g = srcdiff.grad(total)
     assert "maximum recursion depth" in raises(lambda: g(1.0, 500_000))
     _, hard = resource.getrlimit(resource.RLIMIT_STACK)

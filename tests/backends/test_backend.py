@@ -18,7 +18,7 @@ from srcdiff.pipeline import PASSES
 
 
 class Counting:
-    """A backend of its own: runs the text as it is, and counts loads and calls."""
+    """A custom backend: it runs the text unchanged, and counts loads and calls."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

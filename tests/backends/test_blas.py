@@ -1,4 +1,4 @@
-"""BLAS for cached code is found without an import of SciPy's linear algebra, which still works afterwards."""
+"""BLAS for cached code is found without importing SciPy's linear algebra, which can still be imported later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def right(dtype):
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
-    """What a new process prints that finds the compiled code of an earlier one."""
+    """The output of a new process that finds the compiled code of an earlier one."""
     folder = tmp_path_factory.mktemp("blas")
     file = folder / "program.py"
     (folder / "cache").mkdir(mode=0o700)

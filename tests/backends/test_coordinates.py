@@ -1,4 +1,4 @@
-"""Coordinates of threads: values of the IR, which only the reader and the CUDA backend know by Numba's names."""
+"""Coordinates of threads are values of the IR. Only the reader and the CUDA backend know Numba's names for them."""
 
 import runpy
 

@@ -1,4 +1,4 @@
-"""Elements, shapes and permuted axes as srcdiff lowers them, against NumPy: every layout, and indices from the end."""
+"""Elements, shapes and permuted axes as srcdiff lowers them, compared with NumPy: all layouts, negative indices."""
 
 from __future__ import annotations
 

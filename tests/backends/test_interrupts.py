@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.numba,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="each moment has a child of a process that has not compiled"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="each case forks a process that has not compiled"),
 ]
 
 MOMENTS = [
@@ -63,5 +63,5 @@ def test_interrupted_compilation_leaves_a_compiler_that_works(found: Any, number
 def test_thread_that_waits_for_the_compiler_can_be_interrupted(found: Any) -> None:
     waiting = found[1]
     assert waiting["raised"] == "KeyboardInterrupt"
-    assert waiting["is_held"]  # by the thread that compiles: nobody waited until it was done
+    assert waiting["is_held"]  # the thread that compiles still has the lock: nobody waited for its end
     assert waiting["second"] == 12.0

@@ -34,7 +34,7 @@ def address(array):
 
 
 def test_memory_that_was_freed_is_taken_again():
-    memory_pool.release_all()  # blocks that other tests have freed may fit better
+    memory_pool.release_all()  # blocks freed by other tests may fit better
     first = FILLED(4001, 1.0)
     where = address(first)
     del first
@@ -57,7 +57,7 @@ def test_elements_start_at_a_multiple_of_64():
 
 @contextlib.contextmanager
 def holding(count):
-    """Nothing waits at the beginning, and at most so much from then on."""
+    """Start with an empty pool, and limit the memory that it holds."""
     memory_pool.release_all()
     memory_pool.ensure_loaded()
     memory_pool.hold_at_most(count)
@@ -129,7 +129,7 @@ def test_what_nobody_takes_for_long_goes():
 
 
 def of_memory_at(where, field):
-    """What Linux says of the middle of an array of 160 MB: kilobytes."""
+    """The state of the middle of an array of 160 MB in Linux, in kilobytes."""
     where += 80_000_000
     for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text()):
         start, end = (int(x, 16) for x in mapping.split(" ")[0].split("-")) if mapping else (0, 0)
@@ -283,7 +283,7 @@ def test_threads_share_what_waits():
 def test_threads_share_large_blocks_and_somebody_releases_them():
     def work(k):
         for step in range(20):
-            n = 4_200_000 + 1000 * (step % 3)  # more than 32 MB: marked as free while it waits
+            n = 4_200_000 + 1000 * (step % 3)  # more than 32 MB: marked as free while pooled
             array = FILLED(n, float(k))
             if step % 7 == 0:
                 srcdiff.release_memory()

@@ -116,7 +116,7 @@ def test_compiled_function_is_a_dispatcher_of_the_generated_source(compiled):
 
 
 def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
-    """What Numba cannot type in our own text is not the user's mistake."""
+    """Text of our own that Numba cannot type is not the user's mistake."""
     from srcdiff import pipeline
     from srcdiff.passes.manager import Pass
 
@@ -156,7 +156,7 @@ def test_recursion_is_compiled():
 
 
 def test_programs_of_many_blocks_are_compiled_whatever_python_allows():
-    """Numba follows `a` from the last block to the first by recursion, two calls a block."""
+    """Numba follows `a` from the last block to the first by recursion, with two calls for each block."""
     lines = ["def counted(x):", "    a = x", "    if x > 1.0:", "        a = x + 1.0", "    y = 0"]
     for k in range(250):
         lines += [f"    if x > {k}.0:", "        y += 1"]
@@ -173,7 +173,7 @@ def test_programs_of_many_blocks_are_compiled_whatever_python_allows():
 
 
 def times_counted(statement: str) -> int:
-    """How often code with a buffer that grows counts a reference, with the statement in its loop."""
+    """The number of places where code with a growing buffer counts references. The loop contains this statement."""
     names: dict[str, Any] = {"np": np, "compiler": compiler({})}
     text = f"""
 def grown(array, position):

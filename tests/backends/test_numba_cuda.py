@@ -107,7 +107,7 @@ SPECIAL += [math.inf, -math.inf, math.nan, 0.3, 8.0]
 @pytest.mark.parametrize("function", numba_cuda._DEVICE_FUNCTIONS, ids=lambda f: f.__name__.strip("_"))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_function_of_a_thread_is_numpys(function: Callable[..., Any]) -> None:
-    """Run as Python, whose `math` raises where that of a GPU answers with infinity or NaN."""
+    """They run as Python, whose `math` raises where a GPU gives infinity or NaN."""
     name = function.__name__.strip("_")
     values: list[Any] = [0, 1, -1, 5, -6, 12, 18] if name in ("gcd", "lcm") else [np.float64(x) for x in SPECIAL]
     for arguments in itertools.product(values, repeat=function.__code__.co_argcount):

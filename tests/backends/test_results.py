@@ -1,4 +1,4 @@
-"""What compiled code returns: arrays of the right kind, and no copies of what is shared."""
+"""Results of compiled code: arrays of the right type, without copies of shared memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_fortran_order_stays(count):
     np.testing.assert_array_equal(got, x)
 
 
-@pytest.mark.skipif(not results.ensure_known(), reason="NumPy makes no arrays for compiled code here")
+@pytest.mark.skipif(not results.ensure_known(), reason="here, NumPy does not create the arrays of compiled code")
 def test_small_results_belong_to_nobody_else():
     assert DOUBLED(np.ones(8)).base is None
     assert DOUBLED(np.ones(9000)).base is not None

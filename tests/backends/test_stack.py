@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def recursing(*how: str, limit: str = "8192", **environment: str) -> str:
-    """What a process says that recurses: a crash would end this one."""
+    """The output of a process that recurses. A crash must not end the tests."""
     command = ["sh", "-c", f'ulimit -S -s {limit} && exec "$@"', "sh", sys.executable, "-m", "tests.backends.recursing"]
     variables = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
     done = subprocess.run([*command, *how], cwd=PROJECT, env=variables, capture_output=True, text=True, check=False)

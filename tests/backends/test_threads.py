@@ -1,4 +1,4 @@
-"""Loops in threads: right, without races, the same for the same number of threads, and never nested."""
+"""Loops in threads: correct, without races, bit-identical for equal numbers of threads, and never nested."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def own_arrays(a, w):
 
 
 def shared_buffer(a):
-    """An iteration reads what another one has left in a buffer: it is not its own."""
+    """An iteration reads values that another one left in a buffer, so the buffer cannot be private."""
     buffer = np.zeros(a.shape[1])
     total = 0.0
     for i in range(a.shape[0]):
@@ -295,14 +295,14 @@ CASES = {
 
 @pytest.fixture
 def any_work(monkeypatch):
-    """Loops are worth threads however short they are."""
+    """Loops of any length use threads."""
     monkeypatch.setattr(loops_in_threads, "WORK_OF_BLOCK", 0)
     monkeypatch.setattr(thread_loops, "FEW", 0)
     monkeypatch.setattr(thread_loops, "LIGHT", 0)
 
 
 def plain(function):
-    """A function that no derivative is known of."""
+    """A function without a known derivative."""
     return (lambda f: f)(getattr(function, "py_func", function))
 
 

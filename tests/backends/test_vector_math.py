@@ -16,9 +16,9 @@ from srcdiff.backends.numba import numba_cpu, vector_math
 pytestmark = pytest.mark.numba
 needs_library = pytest.mark.skipif(not vector_math.are_used(), reason="there is no libmvec, or Numba uses SVML")
 
-LARGEST_ERROR = 4.0  # in units in the last place: what vector_math allows a function of libmvec
+LARGEST_ERROR = 4.0  # in units in the last place: the bound for functions of libmvec in vector_math
 
-# By their names in libm: how generated code spells them, and where they are sampled.
+# By their names in libm: the spelling in generated code, and the sampled range.
 FUNCTIONS = {
     "exp": ("np.exp(x[i])", (-80.0, 80.0)),
     "exp2": ("np.exp2(x[i])", (-100.0, 100.0)),
@@ -74,9 +74,9 @@ def values(function, x, y):
 
 
 def exact(name, x, y):
-    """The values in a longer type."""
+    """The values, computed in a longer type."""
     longer = np.longdouble if x.dtype == np.float64 else np.float64
-    if name in ("erf", "erfc"):  # NumPy has none; Python's are off by one unit in the last place where they are sampled
+    if name in ("erf", "erfc"):  # NumPy has none; Python's are off by one unit in the last place in the sampled range
         return np.array([getattr(math, name)(v) for v in x.tolist()], longer)
     called = eval(f"lambda x, y, i: {FUNCTIONS[name][0]}", {"np": np})
     with np.errstate(all="ignore"):
@@ -103,7 +103,7 @@ def test_loops_call_every_function_that_the_library_has(compiled, dtype):
     suffix = "f" if bits == 32 else ""
     called = {name.partition("_")[2].partition("_")[2].removesuffix(suffix) for name in vector_calls(compiled[dtype])}
 
-    # Numba computes one in float64, and one is made of another
+    # Numba computes one in float64, and srcdiff composes another
     made = {"tanh"} if bits == 64 else set()
     assert functions_in_library(bits) - {"acosh"} - made == called - {"acosh"}
     assert made <= functions_in_library(bits)
@@ -162,7 +162,7 @@ def test_gradients_call_vector_functions_and_agree_with_the_python_backend():
     value, w_bar = derivative(*POINT)
     expected, w_expected = srcdiff.value_and_grad(surprise, backend="python")(*POINT)
 
-    np.testing.assert_allclose(value, expected, rtol=1e-12)  # the last steps make errors of the sum larger
+    np.testing.assert_allclose(value, expected, rtol=1e-12)  # the last operations amplify the error of the sum
     np.testing.assert_allclose(w_bar, w_expected, rtol=1e-12, atol=1e-14)
     called = {name.rpartition("_")[2] for name in vector_calls(derivative.latest.function)}
     assert {"exp", "sin", "cos", "log"} <= called
@@ -174,7 +174,7 @@ def test_gradients_of_float32_agree_with_the_python_backend():
     expected = srcdiff.grad(surprise, backend="python")(w, x, steps)
 
     assert w_bar.dtype == np.float32
-    np.testing.assert_allclose(w_bar, expected, rtol=1e-3, atol=1e-5)  # of a sum of a hundred numbers, then its sine
+    np.testing.assert_allclose(w_bar, expected, rtol=1e-3, atol=1e-5)  # a sum of a hundred numbers, and its sine
 
 
 def entropy(x):

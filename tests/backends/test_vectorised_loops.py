@@ -175,7 +175,7 @@ def stencil_in_steps(u, steps):
 
 
 def test_loops_beside_the_borders_of_a_stencil_are_vectorised():
-    """With Python's `min` and `max` as limits, LLVM vectorised 8 of 11 loops: the gradient took three times as long."""
+    """With Python's `min` and `max` as limits, LLVM vectorised 8 of 11 loops: the gradient was three times slower."""
     u = np.linspace(0.0, 1.0, 37) ** 2
     derivative = srcdiff.grad(stencil_in_steps)
 
@@ -260,7 +260,7 @@ def test_sums_are_asked_for_infinity_and_nan_though_they_may_be_reordered(questi
 
 
 def both(text):
-    """What is compiled as generated code is, and the same in Python."""
+    """A function compiled as generated code is, and the same function in Python."""
     names = {}
     exec(text, names)
     return numba_cpu.load(text, ["f"], {}, {}, f"<{hash(text)}>"), names["f"]

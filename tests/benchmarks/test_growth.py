@@ -23,7 +23,7 @@ def program_of(kind, statements):
 def test_generated_program_has_about_as_many_statements_as_it_says(kind):
     tree = ast.parse(growth.text_of(kind, 300))
     found = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
-    assert 300 <= found <= 420  # definitions, imports and what stands around the loops count too
+    assert 300 <= found <= 420  # definitions, imports and the code around the loops count too
 
 
 @pytest.mark.parametrize("kind", growth.KINDS)
@@ -32,7 +32,7 @@ def test_generated_program_gives_a_number_at_every_size(kind):
         assert np.isfinite(program_of(kind, statements)(np.linspace(0.1, 0.9, 5)))
 
 
-@pytest.mark.parametrize("kind", ["scalars", "loops", "arrays"])  # the results of others are too large by then
+@pytest.mark.parametrize("kind", ["scalars", "loops", "arrays"])  # other kinds give numbers that are too large
 def test_gradients_of_long_programs_need_no_deep_recursion(kind, tmp_path, monkeypatch):
     (tmp_path / f"long_{kind}.py").write_text(growth.text_of(kind, 600), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)

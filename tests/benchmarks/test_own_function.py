@@ -1,4 +1,4 @@
-"""`srcdiff.benchmark` and `srcdiff bench`: a user's own function beside the tapes."""
+"""`srcdiff.benchmark` and `srcdiff bench`: a user's own function, compared with the tapes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The programs of the benchmark: every gradient that is compared there is compared with differences here."""
+"""The programs of the benchmark: each gradient that the benchmark compares is compared with differences here."""
 
 from __future__ import annotations
 

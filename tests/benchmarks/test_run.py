@@ -54,11 +54,11 @@ print(*(measure.peak_memory(f) for f in (arrays, objects, lambda: None)))
 
 
 def test_peak_memory_counts_arrays_and_objects_that_are_gone_when_the_call_returns():
-    """In a process of its own: memory that tests before it have used and freed is taken again without a trace."""
+    """In a separate process, because reused memory of earlier tests would not be counted."""
     said = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True, cwd=run.ROOT)
     arrays, objects, nothing = map(int, said.stdout.split())
     assert arrays == pytest.approx(32e6, rel=0.1)
-    # 24 bytes for a float and 8 for its place in the list, which has places to spare while it grows
+    # 24 bytes for a float and 8 for its place in the list, which has spare capacity while it grows
     assert 16e6 <= objects <= 24e6
     assert nothing < 500_000
 
@@ -266,7 +266,7 @@ def test_system_has_what_a_worker_asks_for_and_imports_nothing_else_of_ours(modu
 
 
 def test_plots_are_drawn_from_a_run_with_gaps(tmp_path):
-    pytest.importorskip("matplotlib", reason="only the extra `bench` has it")
+    pytest.importorskip("matplotlib", reason="only the extra `bench` installs it")
     from benchmarks import plots
 
     times = {(n, s): 1e-6 * n for n in (2, 4, 8) for s in ("primal", "srcdiff", "eager", "compiled")}

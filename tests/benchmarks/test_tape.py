@@ -19,7 +19,7 @@ TAPES = pytest.mark.parametrize("tape", [eager, compiled], ids=["eager", "compil
 
 
 def assert_gradient(tape: Any, function: Any, arguments: tuple[Any, ...], wrt: tuple[int, ...]) -> None:
-    """Value and gradient are those of the function and its differences, also when called again."""
+    """Check value and gradient against the function and its differences, in two calls."""
     differentiated = tape.value_and_grad(function, wrt)
     expected = gradient(function, arguments, wrt)
     for _ in range(2):
@@ -74,7 +74,7 @@ WEIGHTS = np.arange(1.0, 13.0).reshape(3, 4)
 
 
 def weighted(a):
-    """A number from an array, so that no two elements have the same adjoint."""
+    """A number from an array, with a different adjoint for each element."""
     return np.sum(a * np.reshape(np.cos(np.arange(1.0, 1.0 + np.size(a))), np.shape(a)))
 
 
@@ -151,7 +151,7 @@ def test_eager_tape_differentiates_functions_of_whole_arrays(name):
 
 def overwritten_after_use(v):
     a = v * v
-    b = a * v  # reads `a` and `v`, which are overwritten before the reverse sweep comes here
+    b = a * v  # the reverse sweep reads `a` and `v`, which have been overwritten by then
     a[1:] = np.sin(a[:-1])
     v[0] = 2.0
     return weighted(a * b) + weighted(v * b)

@@ -1,4 +1,4 @@
-"""Prints what a call by JAX costs, in microseconds, beside a call with NumPy: `.ci/bridges` runs it."""
+"""Prints the cost of a call by JAX in microseconds, and that of a call with NumPy. `.ci/bridges` runs it."""
 
 import timeit
 
@@ -20,7 +20,7 @@ def microseconds(call, count=2000):
 
 
 def main():
-    import jax  # here, so that others can collect the tests without it
+    import jax  # imported here, so that the tests can be collected without it
     import jax.numpy as jnp
 
     from srcdiff.bridges.jax import function

@@ -1,9 +1,9 @@
-"""How fast samplers are with gradients by srcdiff, beside PyMC with nutpie, and NumPyro.
+"""The speed of samplers with gradients by srcdiff, compared with PyMC with nutpie, and NumPyro.
 
 Run it by `python -m tests.bridges.sampler_figures`, with PyMC, nutpie, NumPyro and JAX installed.
 
-All run in one process, one after the other, with the same numbers of chains, of draws and of processors. Effective
-samples are those of the parameter that has the fewest. Compilation is not in their times; it is printed beside them.
+All samplers run in one process, one after the other, with equal numbers of chains, draws and processors. The effective
+sample size is that of the worst parameter. Compilation times are printed separately.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CHAINS, CORES, TUNE, DRAWS = 4, 2, 1000, 1000
 
 
 def fit(theta, x, y):
-    """The log likelihood of a line with many slopes."""
+    """The log likelihood of a linear model with many slopes."""
     return -0.5 * np.sum((y - x @ theta) ** 2)
 
 
 class BlackBox(pytensor.graph.op.Op):
-    """What one writes for a function that PyTensor does not know: its gradient is another black box."""
+    """The usual way to wrap a function that PyTensor does not know: its gradient is another black box."""
 
     def __init__(self, x, y):
         self.x, self.y, self.gradient = x, y, Differences(x, y)

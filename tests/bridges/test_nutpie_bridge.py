@@ -1,4 +1,4 @@
-"""nutpie, and other samplers that call an address, sample log densities that srcdiff has differentiated."""
+"""nutpie, and other samplers that call an address, sample log densities that srcdiff differentiates."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Optimisers other than SciPy's find what is known, with parameters in structures and derivatives by srcdiff."""
+"""Optimisers other than SciPy's find known solutions, with structured parameters and derivatives by srcdiff."""
 
 from dataclasses import dataclass
 

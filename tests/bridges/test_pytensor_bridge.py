@@ -24,7 +24,7 @@ def _no_object_mode():
 
 
 def trajectory(rates, start, count, kind="both"):
-    """A predator and its prey; reads `FACTORS` from outside."""
+    """Predator and prey. The function reads `FACTORS` from outside."""
     out = np.zeros((count, 2))
     u, v = start[0], start[1]
     for k in range(count):

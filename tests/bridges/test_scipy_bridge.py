@@ -1,4 +1,4 @@
-"""SciPy's optimisers with structured parameters find what they find with vectors and derivatives by hand."""
+"""SciPy's optimisers with structured parameters give the results of vectors with derivatives by hand."""
 
 import collections
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Curve:
 
 
 def valley(p, a):
-    """Least at slopes (1, 1) and level 2; the other parts are no parameters."""
+    """The minimum is at slopes (1, 1) and level 2. The other parts are not parameters."""
     x, y = p["curve"].slopes[0], p["curve"].slopes[1]
     return (1.0 - x) ** 2 + a * (y - x**2) ** 2 + (p["curve"].level - 2.0) ** 2 + p["index"][0]
 
@@ -93,7 +93,7 @@ def test_bounds_have_the_structure_of_the_parameters(method):
 
 
 def test_powell_takes_the_same_steps_as_for_the_vector():
-    """It does not find the least value within these bounds."""
+    """It does not find the minimum within these bounds."""
 
     def of_vector(x):
         return (1.0 - x[1]) ** 2 + 10.0 * (x[2] - x[1] ** 2) ** 2 + (x[0] - 2.0) ** 2 + 3.0

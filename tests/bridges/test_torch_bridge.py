@@ -221,7 +221,7 @@ def test_refusals_of_srcdiff_show_the_line():
     ids=range(9),
 )
 def test_bad_input(f, args, error, message):
-    if error is None:  # PyTorch itself answers for tensors without numbers, by the fake
+    if error is None:  # PyTorch itself handles tensors without data, by the fake implementation
         assert "meta" == function(f)(*args).device.type
         return
     with pytest.raises(error, match=message):

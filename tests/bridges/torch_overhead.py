@@ -1,4 +1,4 @@
-"""Prints what a call by PyTorch costs, in microseconds, beside a call with NumPy: `.ci/bridges` runs it."""
+"""Prints the cost of a call by PyTorch in microseconds, and that of a call with NumPy. `.ci/bridges` runs it."""
 
 import timeit
 
@@ -20,7 +20,7 @@ def microseconds(call, count=5000):
 
 
 def main():
-    import torch  # here, so that others can collect the tests without it
+    import torch  # imported here, so that the tests can be collected without it
 
     from srcdiff.bridges.torch import function
 

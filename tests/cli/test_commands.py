@@ -1,4 +1,4 @@
-"""The command `srcdiff`: what it prints, for people and for programs, and its exit status."""
+"""The command `srcdiff`: its output, for people and for programs, and its exit status."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def model(tmp_path, monkeypatch):
 
 
 def call(capsys, *arguments):
-    """The exit status, what was printed, and what was printed as an error."""
+    """The exit status, the output, and the error output."""
     try:
         status = main(arguments)
     except SystemExit as leaving:

@@ -1,4 +1,4 @@
-"""What is promised of complex numbers: the convention of gradients, and what is refused."""
+"""Complex numbers: the convention of gradients, and refusals."""
 
 from __future__ import annotations
 

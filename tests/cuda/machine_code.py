@@ -27,7 +27,7 @@ def bars_of(program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def resources(program: Program, cc: tuple[int, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Of the kernel, and of its adjoint."""
+    """The resources of the kernel and of its adjoint."""
     args = program.arguments(np.random.default_rng(0))
     given = args, bars_of(program, args)
     of_kernel = program.kernel.resources(args, cc=cc)
@@ -47,7 +47,7 @@ def error(program: Program) -> float:
 
 
 def errors() -> dict[str, float]:
-    """In the simulator, which is another process."""
+    """The errors, measured in the simulator, which is another process."""
     command = [sys.executable, "-m", "tests.cuda.machine_code"]
     run = subprocess.run(
         command, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True, check=True

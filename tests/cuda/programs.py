@@ -19,7 +19,7 @@ TILE = 2
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel, and a function with the same arguments that leaves the same in them."""
+    """A kernel, and a sequential function with the same arguments and effects."""
 
     kernel: Any
     sequential: Callable[..., None]
@@ -79,7 +79,7 @@ def strided_from_the_second_loop(x, y):
 
 @program(strided_from_the_second_loop, 2, 2, lambda r: (r.normal(size=11), r.normal(size=11)))
 def strided_from_the_second(x, y):
-    """Without the first element of each thread."""
+    """The first element of each thread is skipped."""
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for iteration in range(1, len(range(first, x.shape[0], threads))):
         i = first + iteration * threads
@@ -404,7 +404,7 @@ def heat_in_place_loop(u, steps):
 
 @program(heat_in_place_loop, 1, 6, lambda r: (r.normal(size=6), 3))
 def heat_in_place(u, steps):
-    """Threads read what others write, in the memory of all."""
+    """Threads read elements that other threads write, in global memory."""
     t = cuda.threadIdx.x
     for _ in range(steps):
         v = u[t]
@@ -424,7 +424,7 @@ def exchange_loop(x, rate, steps):
 
 @program(exchange_loop, 1, 4, lambda r: (r.normal(size=4), 1.3, 4))
 def exchange(x, rate, steps):
-    """What is read before a barrier is needed behind it, where its place is written."""
+    """Values that are read before a barrier are used after it, where their places have been overwritten."""
     state = cuda.shared.array(4, float64)
     t = cuda.threadIdx.x
     state[t] = x[t]

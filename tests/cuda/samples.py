@@ -165,7 +165,7 @@ def in_other_shapes(w, x, k):
 
 @sample("a b", "a b", 1.0 + _random.random((4, 3)), _random.random((4, 2)))
 def steps_and_lengths_by_contents(a, b):
-    """How much is kept depends on what is in arrays that are as long as others say."""
+    """The number of kept values depends on array contents, and the lengths of the arrays on other arrays."""
     passed = [x for x in a if x > 1.2]
     y = b.copy()
     steps = 0

@@ -16,7 +16,7 @@ from srcdiff.signature.keys import layout_on_device
 
 
 class Foreign:
-    """An array of a package that knows nothing of others: as JAX, Warp and PyCUDA have them."""
+    """An array of an unknown package, such as those of JAX, Warp and PyCUDA."""
 
     def __init__(self, values: Any) -> None:
         self.values = np.asarray(values)

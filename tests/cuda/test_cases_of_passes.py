@@ -1,4 +1,4 @@
-"""The kernels of `tests/passes` in Numba's simulator: derivatives are those that central differences give."""
+"""The kernels of `tests/passes` in Numba's simulator: derivatives agree with central differences."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.passes import Case
 from tests.passes.test_numbers import LENGTH, choices, copies, directions, function_of, half, of, points
 
 LAUNCHES = ((1, LENGTH), (2, 2), (2, 3), (1, 2))
-"""Blocks and threads: as many as there are elements, more, and fewer."""
+"""Blocks and threads: as many threads as there are elements, more, and fewer."""
 Values = list[Any]
 Run = Callable[[Values], Values]
 
 
 def launched(kernel: Function, shape: tuple[int, int]) -> Run:
-    """What a launch leaves in its arguments."""
+    """The contents of the arguments after a launch."""
     module = write_kernels(kernel.name, (kernel,), (), "", CUDA)
     found = numba_cuda.load_kernels(module.text, module.objects, interpreter.new_file(module.name))[kernel.name]
 
@@ -43,7 +43,7 @@ def arguments(kernel: Function) -> Values:
 
 
 def launches(kernel: Function) -> list[tuple[int, int]]:
-    """Those in which no thread leaves the arrays; there are some."""
+    """The launches in which no thread leaves the arrays. There is at least one."""
     found = []
     for shape in LAUNCHES:
         try:
@@ -60,12 +60,12 @@ def differentiated(case: Case, kernel: Function) -> list[int]:
 
 
 def weights(argument: Any) -> Any:
-    """The adjoints of what a kernel leaves."""
+    """The adjoints of the results of a kernel."""
     return np.sin(1.0 + np.arange(LENGTH)) if isinstance(argument, np.ndarray) else np.zeros(1)
 
 
 def change(run: Run, args: Values, place: int, along: Any) -> Values:
-    """The derivatives of what a kernel leaves, along a change of one argument."""
+    """The derivatives of the results of a kernel along a change of one argument."""
     above, below = ([*args[:place], args[place] + s * 1e-6 * along, *args[place + 1 :]] for s in (1, -1))
     return [(np.asarray(a, float) - np.asarray(b, float)) / 2e-6 for a, b in zip(run(above), run(below), strict=True)]
 
@@ -126,7 +126,7 @@ def hosted(program: Program) -> Callable[..., tuple[Any, ...]]:
 
 @pytest.mark.parametrize("case", of("kernel_extraction"))
 def test_kernels_of_a_program_give_its_numbers(case: Case) -> None:
-    """Also where what may be a length is below zero."""
+    """Also if lengths are negative."""
     before, after = half(case, 0), half(case, 1)
     assert after.callees
     for point in points(before):

@@ -270,7 +270,7 @@ def test_program_of_the_corpus(program: Program) -> None:
 
 
 def as_samples(program: Program) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
-    """Which arguments can be a sample's own, and three samples: points of the program that differ in these alone."""
+    """The arguments that can be samples, and three samples: points that differ only in these arguments."""
     first = program.at[0]
     own = tuple(k for k, x in enumerate(first) if isinstance(x, float | int | np.ndarray))
     kinds = [(type(first[k]), np.shape(first[k])) for k in own]
@@ -285,7 +285,7 @@ def takes_any_number_of_arguments(program: Program) -> bool:
 
 
 def takes_lists(program: Program) -> bool:
-    """Whether it has lists beside its samples: their gradients are a list for each sample, not one of stacks."""
+    """Whether it has lists besides its samples. Their gradients are a list for each sample, not stacked arrays."""
     return any(isinstance(x, list) for x in program.at[0])
 
 
@@ -300,11 +300,11 @@ OF_ONE_SAMPLE = [
 @pytest.mark.parametrize("program", every(18, OF_ONE_SAMPLE), ids=lambda p: p.name)
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_program_of_the_corpus_for_each_sample(program: Program, shared: str) -> None:
-    """Right, or refused for what a thread cannot do."""
+    """The numbers are right, or the program is refused, because a thread cannot run it."""
     own, samples = as_samples(program)
     over = own if shared == "each" else own[:1]
     if shared == "sum" and program.raises:
-        samples = samples[:1] * 3  # arguments of several points, put together, may be where it raises
+        samples = samples[:1] * 3  # arguments of different points may raise together
     elif shared == "sum":
         samples = [
             tuple(x if k in over else v for k, (x, v) in enumerate(zip(s, samples[0], strict=True))) for s in samples

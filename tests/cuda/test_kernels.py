@@ -1,4 +1,4 @@
-"""Users' own kernels in Numba's simulator: their derivatives against those of sequential programs, run as Python."""
+"""Users' kernels in Numba's simulator. Their derivatives agree with those of sequential programs in Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def arguments_and_bars(program: Program, seed: int = 1) -> tuple[Values, Values]
 
 
 def tangents_of(values: Values, seed: int) -> Values:
-    """Tangents of what has floats; those of numbers are numbers."""
+    """Tangents of the arguments with floats. Tangents of numbers are numbers."""
     random = np.random.default_rng(seed)
     found: list[Any] = []
     for value in values:
@@ -48,7 +48,7 @@ def moved(values: Values, dots: Values, step: float) -> Values:
 
 
 def expected_bars(program: Program, args: Values, bars: Values) -> Values:
-    """By the adjoint of the sequential program: adjoints of what it does not write into are added to."""
+    """The adjoints of the sequential program. Those of arguments that it only reads are added to."""
     left, pullback = srcdiff.vjp(program.sequential, *copies(args), backend="python")
     names = program.kernel.names
     found = pullback(**{n: b for n, b in zip(names, bars, strict=True) if n in left})
@@ -59,7 +59,7 @@ def expected_bars(program: Program, args: Values, bars: Values) -> Values:
 
 
 def assert_equal(expected: Any, actual: Any, name: str = "") -> None:
-    """Up to the order in which atomic adds come."""
+    """Compare, up to the order of atomic adds."""
     np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), rtol=1e-12, atol=1e-13, err_msg=name)
 
 
@@ -116,7 +116,7 @@ def test_tangent_of_the_adjoint_by_differences_of_the_adjoint(program: Program) 
     program.kernel.adjoint.jvp[program.launch]((copies(args), copies(bars)), (copies(dots), bar_dots))
 
     for name, *values, found in zip(program.kernel.names, *ends, bar_dots, strict=True):
-        if found is not None:  # rounding, divided by the step; the formula itself is of fourth order
+        if found is not None:  # rounding errors divided by the step; the formula is of fourth order
             wanted = (8 * (values[1] - values[2]) - (values[0] - values[3])) / (12 * step)
             np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9, err_msg=name)
 
@@ -274,7 +274,7 @@ def test_three_axes() -> None:
 
 @kernel
 def grown_in_place(y, n):
-    """How much is kept depends on what the kernel writes."""
+    """The number of kept values depends on values that the kernel writes."""
     i = cuda.grid(1)
     if i < y.shape[0]:
         for _ in range(n):

@@ -1,4 +1,4 @@
-"""The simulator itself: threads of a block share one array, whichever of them comes first."""
+"""The simulator itself: the threads of a block share one array, independent of their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import srcdiff
 
 
 class SlowArrays:
-    """NumPy, with a delay before an array is there."""
+    """NumPy, with a delayed creation of arrays."""
 
     def empty(self, *given: Any) -> Any:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Every row of the catalogue of problems, by its example; and how problems are rendered, collected and pickled."""
+"""Every row of the catalogue of problems, by its example; and the rendering, collection and pickling of problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import srcdiff
 from srcdiff.diagnostics import InternalError, Problem, Span
 from srcdiff.diagnostics.catalogue import CATALOGUE
 
-#: What concerns the GPU needs the package for it.
+#: GPU problems, which need the package for GPUs.
 CODES = sorted(
     code for code, kind in CATALOGUE.items() if kind.backend != "cuda" or importlib.util.find_spec("numba_cuda")
 )
@@ -29,7 +29,7 @@ WITHOUT_A_LINE = {"SD103"}
 
 
 def function_of(text: str, folder: Path) -> FunctionType:
-    """The function `f` of a module that stands in a file."""
+    """The function `f` of a module in a file."""
     file = folder / "model.py"
     file.write_text(text, encoding="utf-8")
     linecache.checkcache(str(file))
@@ -74,7 +74,7 @@ def test_example_is_refused_by_numba_without_a_word_of_numba(code: str, tmp_path
     assert "numba" not in "".join(traceback.format_exception(error)).replace('backend="numba"', "").lower()
 
 
-@pytest.mark.parametrize("code", [c for c in CODES if c != "SD403"])  # whether memory is shared is seen at each call
+@pytest.mark.parametrize("code", [c for c in CODES if c != "SD403"])  # shared memory is checked in each call
 def test_example_is_refused_before_anything_is_generated(code: str, tmp_path: Path) -> None:
     before = generated_files()
 
@@ -343,7 +343,7 @@ def test_called_from_names_the_call_that_leads_there(tmp_path: Path) -> None:
 
 
 def test_text_of_another_string_is_not_taken_for_that_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Since Python 3.13, the text of `python -c` has the file name of whatever `eval` runs."""
+    """Since Python 3.13, the text of `python -c` has the same file name as any text in `eval`."""
     monkeypatch.setitem(linecache.cache, "<string>", (11, None, ["import this\n"], "<string>"))
 
     with pytest.raises(srcdiff.DifferentiationError, match="`<string>` is not a file with source text") as caught:

@@ -25,7 +25,7 @@ DATACLASS = "@dataclasses.dataclass\nclass M:\n    a: float\n"
 
 @dataclass(frozen=True)
 class Row:
-    """A program that is refused, with what its message and its help say, and the program after the advice."""
+    """A refused program, parts of its message and its help, and the program after the advice."""
 
     name: str
     program: str
@@ -35,7 +35,7 @@ class Row:
     advised: str
     arguments: str = "1.5,"
     then: str = ""
-    """The arguments of the program after the advice, if they are others."""
+    """The arguments of the program after the advice, if they differ."""
 
 
 def function(body: str, parameters: str = "x") -> str:
@@ -43,7 +43,7 @@ def function(body: str, parameters: str = "x") -> str:
 
 
 ROWS = [
-    # things that are not read, by what they are
+    # unsupported objects, by kind
     Row(
         "break out of prange",
         "from numba import prange\n"
@@ -255,7 +255,7 @@ ROWS = [
         "`dict(...)`",
         "q = dict(collections.defaultdict(float, a=2.0))\n" + function("return x * q['a']"),
     ),
-    # functions that are not read
+    # unsupported functions
     Row(
         "random",
         "import random\n" + function("return x * random.betavariate(2.0, 3.0)"),
@@ -562,7 +562,7 @@ ROWS = [
         + function("return g(x, n)", "x, n"),
         "np.ones(2), 3",
     ),
-    # the derivative asked for
+    # the requested derivative
     Row(
         "result is an array",
         function("return x * x"),
@@ -612,7 +612,7 @@ ROWS = [
 
 
 def run(row: Row, text: str, arguments: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The gradient of `f` in the text, which stands in a file as a module."""
+    """The gradient of `f`, in a module with this text."""
     file = folder / "model.py"
     file.write_text(HEAD + text, encoding="utf-8")
     linecache.checkcache(str(file))

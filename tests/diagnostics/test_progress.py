@@ -31,7 +31,7 @@ with progress.shown("`loss`"):
 
 
 def on_terminal(program, patience=0.0, **environment):
-    """What a program writes to a terminal by stderr, and to a pipe by stdout."""
+    """The output of a program: stderr on a terminal, and stdout in a pipe."""
     master, slave = pty.openpty()
     text = START.format(patience=patience) + program
     with subprocess.Popen(
@@ -46,7 +46,7 @@ def on_terminal(program, patience=0.0, **environment):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # nobody writes any more
+            except OSError:  # the program has ended
                 break
             if not part:
                 break
@@ -58,7 +58,7 @@ def on_terminal(program, patience=0.0, **environment):
 
 
 def lines(said):
-    """What was said, without the seconds."""
+    """The progress lines, without the seconds."""
     return {line.rpartition(", ")[0] for line in said.split(ERASE) if line}
 
 

@@ -1,4 +1,4 @@
-"""Losses and data for the tests of sums over data, which other processes import."""
+"""Losses and data for the tests of sums over data. Other processes import this module."""
 
 import os
 import time
@@ -39,9 +39,9 @@ def fails_late(p, x, y):
 
 
 def dies_once(marker, k):
-    """A chunk whose worker is killed when it is made for the first time."""
+    """A chunk that kills its worker when it is computed for the first time."""
     if k == 2 and not Path(marker).exists():
         Path(marker).write_text("here", encoding="utf-8")
-        time.sleep(0.2)  # other chunks are under way
+        time.sleep(0.2)  # other chunks are being computed
         os.kill(os.getpid(), 9)
     return chunk(k)

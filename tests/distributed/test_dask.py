@@ -26,7 +26,7 @@ def flat(value):
 
 def new_cluster(workers):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ports that are taken
+        warnings.simplefilter("ignore")  # ports in use
         return cluster_of.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
         )
@@ -154,7 +154,7 @@ if __name__ == "__main__":
 
 
 def test_functions_of_a_script_are_sent_with_their_text(tmp_path):
-    """The file is deleted before a worker needs it; a global that changes is sent again."""
+    """The file is deleted before a worker needs it. A global that changes is sent again."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     ran = subprocess.run(

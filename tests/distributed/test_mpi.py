@@ -1,4 +1,4 @@
-"""Sums over data by MPI: `mpirun` with two and three ranks gives what one process gives, to the last bit."""
+"""Sums over data by MPI: `mpirun` with two and three ranks gives the result of one process, to the last bit."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ if comm.Get_rank() == 0:
 
 
 def mpirun():
-    # in a process of its own, because `mpirun` does not start from one that has started MPI
+    # in a separate process, because a process that has initialised MPI cannot start `mpirun`
     tried = subprocess.run(
         [sys.executable, "-c", "from mpi4py import MPI"], capture_output=True, text=True, check=False
     )
@@ -56,7 +56,7 @@ def mpirun():
 
 @pytest.mark.parametrize(("ranks", "chunks"), [(2, 9), (3, 2)])
 def test_ranks_agree_to_the_last_bit_with_one_process(ranks, chunks, tmp_path):
-    found = tmp_path / "found.json"  # not the output, to which MPI and terminals may add
+    found = tmp_path / "found.json"  # not the output, because MPI and terminals may add to it
     ran = subprocess.run(
         [*mpirun(), "-n", str(ranks), sys.executable, "-c", PROGRAM, str(chunks), str(found)],
         capture_output=True,
@@ -74,6 +74,6 @@ def test_ranks_agree_to_the_last_bit_with_one_process(ranks, chunks, tmp_path):
     expected = np.array([value, *gradient["w"], gradient["b"], *product["w"], product["b"]])
     np.testing.assert_array_equal(expected, [float.fromhex(x) for x in numbers])
 
-    # A rank that fails tells the others, which do not wait for it.
+    # A rank that fails notifies the others, which do not wait for it.
     assert "ValueError: a row of sevens" in said
     assert any(one.startswith("RuntimeError: a chunk was not computed, on rank") for one in said)

@@ -1,4 +1,4 @@
-"""Sums over data by Ray: tasks in other processes give what one process gives, to the last bit. Run by .ci/bridges."""
+"""Sums over data by Ray: tasks in other processes give the bits of one process. Run by .ci/bridges."""
 
 import numpy as np
 import pytest

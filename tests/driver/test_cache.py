@@ -1,4 +1,4 @@
-"""The disk cache: what the next process finds, what it must not find, and damaged or inaccessible files."""
+"""The disk cache: entries for the next process, stale entries, and damaged or inaccessible files."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def start(project, cache, names=ALL, options=None, before=""):
 
 
 def finished(process):
-    """What the process found, its warnings, and the steps of the compiler that it ran."""
+    """The results of the process, its warnings, and the steps of its compiler."""
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     found, warnings = json.loads(out)
@@ -178,7 +178,7 @@ def compiled(found):
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
-    """A project, and a cache that its first process has filled."""
+    """A project, and a cache that an earlier process has filled."""
     project, cache = write_project(tmp_path_factory.mktemp("warm") / "project"), tmp_path_factory.mktemp("cache")
     return project, cache, run(project, cache)
 
@@ -200,7 +200,7 @@ def test_second_process_compiles_nothing_and_says_the_same(warm):
     assert results(found) == RIGHT
     assert compiled(found) == []
     assert steps.count("load machine code") == len(ALL)
-    assert steps.count("reverse sweep") == 1  # a rule is a function of the user that is read in this step
+    assert steps.count("reverse sweep") == 1  # this step reads a rule, which is a function of the user
     assert warnings == first[1]
     assert found["raises"][2] == "1000.0 is too large"
 
@@ -283,7 +283,7 @@ def test_process_killed_while_it_writes_does_no_harm(warm, tmp_path):
     found, _, _ = run(project, tmp_path / "cache", ["calls"])
     assert results(found) == {"calls": RIGHT["calls"]}
     assert compiled(run(project, tmp_path / "cache", ["calls"])[0]) == []
-    assert unfinished.exists()  # it may be that of a process that goes on writing; after a day it is swept away
+    assert unfinished.exists()  # another process may still be writing it; it is removed after a day
 
 
 def test_full_disk_is_nothing_to_speak_of(warm, tmp_path):
@@ -465,12 +465,12 @@ def test_command_says_if_nothing_is_kept(cache, capsys):
     assert "The cache is not used" in capsys.readouterr().out
 
 
-# -- entries whose checksum is right, and that are not what was put there ----------------------------------------------
+# -- entries with a valid checksum and wrong contents ------------------------------------------------------------------
 
 
 @pytest.fixture
 def kept(cache, tmp_path, monkeypatch):
-    """A function in a file, whose gradient is in the cache, with the keys of its source and of its machine code."""
+    """A function in a file, whose gradient is in the cache; with the keys of its source and of its machine code."""
     (tmp_path / "kept_function.py").write_text("def f(x):\n    return x * x * x\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(loading, "_loaded", {})
@@ -524,7 +524,7 @@ def test_source_that_is_garbage_is_written_again(kept, kind):
 
 
 def with_part(number, change):
-    """Machine code of which a part is another one."""
+    """Machine code with one part replaced."""
 
     def changed(data):
         symbols, content = pickle.loads(data)
@@ -592,11 +592,11 @@ def test_functions_of_the_user_have_no_fingerprint():
             fingerprint(thing)
 
 
-# -- what machine code needs of Numba ---------------------------------------------------------------------------------
+# -- the Numba libraries that machine code needs ----------------------------------------------------------------------
 
 
 class Context:
-    """Stands for Numba's, and counts how often everything is loaded."""
+    """A mock of Numba's context that counts how often everything is loaded."""
 
     refreshed = 0
 

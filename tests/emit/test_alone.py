@@ -22,7 +22,7 @@ CHOSEN = [p for p in PROGRAMS if p.at and is_chosen(p.name, 6)]
 
 
 def undefined_names(text: str) -> set[str]:
-    """The names that a text reads and neither defines nor imports."""
+    """The names that a text reads, but neither defines nor imports."""
     module = symtable.symtable(text, "text", "exec")
     known = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()} | set(dir(builtins))
 
@@ -36,19 +36,19 @@ def undefined_names(text: str) -> set[str]:
 
 
 def in_empty_namespace(text: str, name: str, objects: Any = ()) -> Callable[..., Any]:
-    """The function of the text, run as a file of its own, and called as the `python` backend calls it."""
+    """The function in the text, run as a separate file, and called as the `python` backend calls it."""
     namespace: dict[str, Any] = {"__name__": "m"}
     exec(compile(text, "m.py", "exec"), namespace)
     return interpreter.quiet(namespace[name])
 
 
 def value_and_bars(program: Program) -> list[Any]:
-    """Of a function of its own: the same derivative of the same function is made once."""
+    """A derivative of a copy of the function, because equal derivatives are shared."""
     given = program.function
     function = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__)
     function.__kwdefaults__ = given.__kwdefaults__
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced
+        warnings.simplefilter("ignore")  # a zero gradient gives a warning
         derivative = srcdiff.value_and_grad(function, wrt=program.wrt, backend="python")
         return [list(numbers_in(derivative(*clone(at)))) for at in program.at]
 
@@ -70,22 +70,22 @@ def test_text_runs_by_itself(program: Program, monkeypatch: pytest.MonkeyPatch) 
     assert texts
 
 
-# -- what a text names besides NumPy -----------------------------------------------------------------------------------
+# -- the objects that a text uses besides NumPy ------------------------------------------------------------------------
 
 
 class TooLargeError(Exception):
-    """Can be imported."""
+    """This class can be imported."""
 
 
 class Names:
     """A scope with another class of the same name."""
 
     class TooLargeError(Exception):
-        """Can be imported through the class around it."""
+        """This class can be imported through its outer class."""
 
 
 class Pair(NamedTuple):
-    """A result with names."""
+    """A named tuple as a result."""
 
     first: float
     second: float
@@ -167,7 +167,7 @@ def test_variable_with_the_name_of_a_class_does_not_hide_it() -> None:
 
 
 class Trouble(Exception):  # noqa: N818
-    """Has the name of a variable elsewhere."""
+    """This class has the name of a variable elsewhere."""
 
 
 def checked(x: float) -> float:

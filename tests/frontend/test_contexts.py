@@ -1,4 +1,4 @@
-"""`with` of objects and context managers of one's own, however it is left; loggers, warnings, and texts in memory."""
+"""`with` and users' context managers, with all kinds of exits; loggers, warnings, and functions without files."""
 
 # Written as users write.
 # ruff: noqa: PTH123, UP028

@@ -275,7 +275,7 @@ def test_rule_for_a_bound_method_is_refused(method: Any, name: str) -> None:
 
 
 class Unhashable:
-    """An instance that srcdiff does not read: its class computes attributes."""
+    """An instance that srcdiff cannot read, because its class computes attributes."""
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""Members of enums: compared, looked up, asked for their names and values, and in arithmetic where they are numbers."""
+"""Members of enums: comparisons, lookups, names and values, and arithmetic with members that are numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`try`: what is caught, what is foreseen, and what is refused. The corpus (tests/programs.py) has more programs."""
+"""`try`: caught exceptions, the tests that predict them, and refusals. tests/programs.py has more programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generators run as in Python: lazily, interleaved with what goes through them, and once."""
+"""Generators run as in Python: lazily, interleaved with their consumer, and once."""
 
 # Written as users write.
 # ruff: noqa: B905

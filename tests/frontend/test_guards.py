@@ -39,7 +39,7 @@ module.count = 0
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """The code of a function `f`, made when it is needed: others may have cleared `linecache` by then."""
+    """The code of a function `f`, compiled on demand, because tests may have cleared `linecache`."""
 
     text: str
 
@@ -56,7 +56,7 @@ def set_global(**values):
 
 
 def set_attribute(owner: str, name: str, value):
-    """Sets an attribute of something in the module, which may itself be made in the module."""
+    """A change that sets an attribute in the module. The value may be computed there too."""
 
     def change(m: types.ModuleType) -> None:
         made = eval(value, m.__dict__) if isinstance(value, str) else value.made() if isinstance(value, Code) else value
@@ -66,7 +66,7 @@ def set_attribute(owner: str, name: str, value):
 
 
 CHANGES = {
-    # what changes: the program, the change, the derivative by x at 2 before it and after it
+    # the changed object: the program, the change, and the derivative with respect to x at 2 before and after it
     "a float of the module": ("k = 3.0\ndef f(x): return k * x", set_global(k=5.0), 3, 5),
     "an integer of the module": ("k = 3\ndef f(x): return x ** k", set_global(k=2), 12, 4),
     "an integer becomes a float": ("k = 3\ndef f(x): return x ** k", set_global(k=2.0), 12, 4),
@@ -382,7 +382,7 @@ def test_change_between_two_calls_is_seen(what, backend, other, numpy_put_back):
 
 
 CALLS = {
-    # every way to call: a function of the function that gives its derivative at 2
+    # every kind of call: a function that takes the program and returns its derivative at 2
     "value_and_grad": lambda f, **o: (lambda g: lambda: g(2.0)[1])(srcdiff.value_and_grad(f, **o)),
     "grad of a differentiable": lambda f, **o: (lambda g: lambda: g(2.0))(srcdiff.differentiable(f, **o).grad()),
     "with a keyword": lambda f, **o: (lambda g: lambda: g(x=2.0))(srcdiff.grad(f, **o)),
@@ -484,7 +484,7 @@ def test_functions_of_ours_call_numpy_as_it_was(numpy_put_back):
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes modules to files and imports them; each writing has a time of its own, as an editor's has."""
+    """A function that writes modules to files and imports them. Each write has a new time stamp, as with an editor."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     names: set[str] = set()
@@ -614,7 +614,7 @@ def test_functions_and_flags_are_told_apart():
     assert 4.0 == g(2.0, lambda x: x * x, True)
     assert 8.0 == g(2.0, lambda x: x * x, False)
     assert 3.0 == g(2.0, lambda x: 3.0 * x, True)
-    for k in range(20):  # each of them may stand where the one before stood
+    for k in range(20):  # each new object may have the address of the previous one
         assert float(k) == g(2.0, eval_with_source(f"lambda x: {float(k)} * x"), True)
 
 

@@ -1,4 +1,4 @@
-"""Integers: arrays of short ones hold what fits into them; powers are exact where that matters."""
+"""Integers: overflow in arrays of short integers, and powers that are exact where it matters."""
 
 import numba
 import numpy as np

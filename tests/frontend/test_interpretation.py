@@ -1,4 +1,4 @@
-"""The abstract interpreter: states are values, and a statement is read no more often than its fixed point needs."""
+"""The abstract interpreter: states are values, and statements are read as few times as the fixed point needs."""
 
 import ast
 import collections
@@ -70,7 +70,7 @@ def test_the_cells_of_a_state_have_no_way_to_change_it():
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> collections.Counter[str]:
-    """How often each statement of users' functions is read, by its text."""
+    """The number of readings of each statement in users' functions, by its text."""
     counts: collections.Counter[str] = collections.Counter()
     read_statement = statements.read_statement
 

@@ -110,7 +110,7 @@ FUNCTIONS += [lambda x: stepped(MODEL, x), lambda x: OUTER.inner.a * OUTER.loss(
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_derivatives_agree_with_differences(function):
     before = MODEL.a, MODEL.n, MODEL.w.copy()
-    writes_outside = function in (outside_and_written, FUNCTIONS[-2])  # which has no second derivatives
+    writes_outside = function in (outside_and_written, FUNCTIONS[-2])  # it has no second derivatives
     srcdiff.check(function, 1.5, order=1 if writes_outside else 2, backend="python")
     assert before[:2] == (MODEL.a, MODEL.n)
     np.testing.assert_array_equal(before[2], MODEL.w)

@@ -1,4 +1,4 @@
-"""Recursive functions of arrays that only add up what their calls return: they run together with their adjoints."""
+"""Recursive functions of arrays that only add up the results of their calls. Primal and adjoint run jointly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def minors(a):
 
 
 def squared(a):
-    """The adjoint of the call needs its result, and one array is given twice."""
+    """The adjoint of the call needs its result, and one array is passed twice."""
     return minors(a) ** 2 + minors(a.T) * minors(a)
 
 
@@ -89,7 +89,7 @@ JOINT: dict[str, tuple[Any, ...]] = {
 
 
 def of_few_numbers(x, n):
-    """Without arrays of its own: numbers are kept quickly, and calls at the end need little of the machine's stack."""
+    """No arrays of its own: numbers are kept cheaply, and leaf calls need little of the machine's stack."""
     return x[0] if n == 0 else x[n] + 0.5 * of_few_numbers(x, n - 1)
 
 
@@ -132,7 +132,7 @@ def changed_afterwards(x, n):
 
 
 def by_number(x, n):
-    """What one call returns is the argument of the next."""
+    """The result of one call is the argument of the next one."""
     if n == 0:
         return x * x
     return by_number(math.sin(by_number(x, n - 1)), n - 1)

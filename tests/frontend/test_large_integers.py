@@ -1,4 +1,4 @@
-"""Integers that need more than 64 bits: right, or refused."""
+"""Integers that need more than 64 bits are handled exactly, or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of lists whose lengths are known at run time: two names of one list are never taken for two lists."""
+"""Lists of lists of lengths known at run time: two names of one list are never treated as two lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that an iteration assigns and that a later iteration or the code after the loop may read."""
+"""The names assigned in an iteration that a later iteration, or the code after the loop, may read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from srcdiff.frontend.source.liveness import read_after_iterations
 
 
 def handed_on(text: str) -> list[set[str]]:
-    """For each loop in order of text, the names among those assigned anywhere that may be read after an iteration."""
+    """For each loop in text order, the assigned names that may be read after an iteration."""
     function = ast.parse(textwrap.dedent(text)).body[0]
     assert isinstance(function, ast.FunctionDef)
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -31,7 +31,7 @@ def handed_on(text: str) -> list[set[str]]:
         (
             "for i in a:\n    if i:\n        continue\n    y = i\nelse:\n    y = 0\ns = y",
             {"y"},
-        ),  # as if there were a `break`
+        ),  # as with a `break`
         ("for i in a:\n    y = i\n    if i:\n        break\nelse:\n    y = 0\ns = y", {"y"}),
         ("for i in a:\n    if i:\n        continue\n    y = i\ns = y", {"y"}),
         ("for i in a:\n    y = i\n    g = lambda: y\ns = g()", {"g", "y"}),

@@ -74,7 +74,7 @@ def test_only_the_first_pass_sees_it():
 
 
 def test_derivatives_in_a_loop_are_taken_once(monkeypatch):
-    """However often the front end reads the body of the loop."""
+    """The number of readings of the loop's body does not matter."""
     from srcdiff.passes import derivative_expansion
 
     taken, run = [], derivative_expansion.run

@@ -1,4 +1,4 @@
-"""Where Numba reads elements that it has written, srcdiff follows NumPy, and says so."""
+"""Where Numba reads elements that it has already written, srcdiff follows NumPy and warns."""
 
 import warnings
 
@@ -105,11 +105,11 @@ def element(y):
 NO_OVERLAP = [computed, assigned, copied, ahead, halves, interleaved, of_one, itself, element]
 
 RUN = [*OVERLAP, *NO_OVERLAP] if EVERYTHING else [alone, element]
-"""Those that Numba compiles, which takes its time."""
+"""The compiled cases, which take more time."""
 
 
 def written(function):
-    """What it makes of an array, and of the same under a tangent."""
+    """The array after the call, and its value after a call with a tangent."""
     y, y_dot = np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]), np.linspace(-1.0, 1.0, 6)
     value, tangent = srcdiff.jvp(function, (y,), (y_dot,), backend="python")
     return value["y"], tangent["y"]

@@ -1,4 +1,4 @@
-"""Random numbers are those of the function itself, drawn once, and derivatives are along the path."""
+"""Random numbers are those of the function itself, drawn once; derivatives are pathwise."""
 
 # Written as users write.
 # ruff: noqa: NPY002
@@ -144,7 +144,7 @@ GIVEN = [
 
 
 def drawn(function: Any, x: Any) -> tuple[Any, Any]:
-    """What a function gives for a new generator, and where that is afterwards."""
+    """The result of a function for a new generator, and the state of the generator afterwards."""
     rng = np.random.default_rng(11)
     found = function(x.copy(), rng)
     return found, rng.bit_generator.state

@@ -164,7 +164,7 @@ def made_like(p, x):
 
 
 def gravity(b, dt):
-    """Fields that are vectors, and an integer that is not differentiated by."""
+    """Fields with vectors, and an integer that has no derivative."""
     for i in range(len(b)):
         for j in range(len(b)):
             if b[i]["id"] != b[j]["id"]:
@@ -202,7 +202,7 @@ def table(p, x):
 
 
 def stepped(p, x):
-    """A name that is another part of the array in each iteration."""
+    """A name that refers to another part of the array in each iteration."""
     s = 0.0
     while len(p) > 0:
         s = s * x + p[0]["k1"] * p[0]["k2"]

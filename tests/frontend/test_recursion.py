@@ -1,4 +1,4 @@
-"""Recursive functions: their names in the generated module, what they return and change, and what they cannot do."""
+"""Recursive functions: their names in the generated module, their results and effects, and refusals."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def test_recursive_function_returns_no_function_and_no_list_of_lists() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_written_into_an_argument_is_seen(backend: str) -> None:
-    """Also where the recursive function does not read it again."""
+    """Also if the recursive function does not read it again."""
 
     def around(x):
         b = x.copy()
@@ -431,7 +431,7 @@ def in_a_loop(call):
     ],
 )
 def test_what_is_wrong_with_a_recursive_function_is_said_in_loops_too(call, code):
-    """A loop is read several times, and only what the last reading finds is said."""
+    """A loop is read several times, and only problems of the last reading are reported."""
     with pytest.raises(srcdiff.DifferentiationError, match=code):
         srcdiff.grad(in_a_loop(call), backend="python")(0.7)
 

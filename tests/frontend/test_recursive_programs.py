@@ -1,4 +1,4 @@
-"""Recursive programs: their derivatives, what is kept for them, and that each call runs forwards once."""
+"""Recursive programs: their derivatives and their kept values, and that each call runs forwards once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def expansion(a, row, used):
-    """A determinant by recursion over permutations: an integer array is changed, and changed back."""
+    """A determinant by recursion over permutations: an integer array is changed and restored."""
     if row == len(a):
         return 1.0
     total = 0.0
@@ -69,7 +69,7 @@ def mutual(x, n):
 
 
 def transform(real, imaginary):
-    """A Fourier transform by halves: views go in, new arrays come out."""
+    """A recursive Fourier transform: its arguments are views, its results are new arrays."""
     n = len(real)
     if n == 1:
         return real.copy(), imaginary.copy()
@@ -151,7 +151,7 @@ def energy(points, masses):
 
 
 def ackermann(x, m, n):
-    """A call whose argument is what another call gave, and whose depth depends on it."""
+    """The argument of a call is the result of another call, and so is its depth."""
     if m == 0:
         return x + 1.0 / (n + 1.0)
     if n == 0:
@@ -168,7 +168,7 @@ def fill(w, x, n):
 
 
 def overwritten(x):
-    """What is there before the calls is read again by the reverse sweep of the caller."""
+    """The caller's reverse sweep reads values from before the calls, which overwrite them."""
     w = x.copy()
     first = np.sum(w * w * w)
     fill(w, x[0], 2)
@@ -178,7 +178,7 @@ def overwritten(x):
 
 
 def exponentials(x, n):
-    """The adjoint reads what the function returns, and the caller writes into that."""
+    """The adjoint reads the result of the function, and the caller overwrites it."""
     y = np.exp(x * 0.5)
     if n > 0:
         inner = exponentials(x + 0.1, n - 1)
@@ -195,7 +195,7 @@ def exponential_sum(x, n):
 
 
 def in_loop(x, n):
-    """Calls in a loop that is left, and in one of unknown length."""
+    """Calls in a loop with an early exit, and in one of unknown length."""
     total = 0.0
     for k in range(n):
         if total > 3.0:
@@ -259,7 +259,7 @@ def test_second_derivatives_agree_with_differences(name: str) -> None:
 
 
 def calls_of(function: Any, *arguments: Any) -> dict[str, int]:
-    """How often the gradient calls which functions, in Python."""
+    """The functions that the gradient calls, and how often, in Python."""
     gradient = srcdiff.grad(function, backend="python")
     gradient(*arguments)
     count: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Python's own library: the values of its functions at their edges, and what is refused."""
+"""The standard library: values of its functions at the edges of their domains, and refusals."""
 
 # Written as users write.
 # ruff: noqa: B905, F507, UP031
@@ -21,7 +21,7 @@ BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
 
 def same_numbers(first: Any, second: Any) -> bool:
-    """Equal, also in the sign of zero and in NaN."""
+    """Equality, including the sign of zero and NaN."""
     return repr(first) == repr(second)
 
 

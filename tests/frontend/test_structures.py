@@ -314,7 +314,7 @@ def test_what_is_not_read_of_a_dataclass_is_refused(function, said):
 
 
 class Vector(NamedTuple):
-    """A named tuple that adds as a vector does."""
+    """A named tuple with vector addition."""
 
     x: float
     y: float
@@ -324,7 +324,7 @@ class Vector(NamedTuple):
 
 
 class Doubled(namedtuple("Doubled", "x y")):
-    """A named tuple that keeps something else than it is given."""
+    """A named tuple that stores other values than its arguments."""
 
     __slots__ = ()
 
@@ -333,7 +333,7 @@ class Doubled(namedtuple("Doubled", "x y")):
 
 
 class Elsewhere(NamedTuple):
-    """A named tuple that has other elements where it is unpacked."""
+    """A named tuple whose elements differ when it is unpacked."""
 
     x: float
     y: float
@@ -356,20 +356,20 @@ class Tripled:
 
 
 class Shifted(list):
-    """A list that has something else at its places."""
+    """A list with another `__getitem__`."""
 
     def __getitem__(self, place):
         return 50.0
 
 
 class Pairs(tuple):
-    """A tuple of another class."""
+    """A subclass of tuple."""
 
     __slots__ = ()
 
 
 class Heavy(float):
-    """A float that multiplies as it likes."""
+    """A float with its own multiplication."""
 
     def __mul__(self, other):
         return 1000.0
@@ -399,7 +399,7 @@ def test_classes_that_do_something_else_than_those_they_come_from_are_refused(fu
     with pytest.raises(DifferentiationError) as caught:
         srcdiff.grad(function, backend="python")(*arguments)
 
-    assert said in caught.value.problems[0].message  # the text of the error has the line, in which it stands too
+    assert said in caught.value.problems[0].message  # the message also quotes the line, which contains the text too
 
 
 def test_a_named_tuple_with_an_operator_is_one_where_that_is_not_used():

@@ -1,8 +1,8 @@
 """Writes expressions and statements on whole arrays.
 
-Every expression is written for a shape that is wanted, a tuple of numbers: its operands are written for shapes that
-broadcast to it, that reduce to it, that multiply to it. A length that is not known when the program is written (None)
-is left to the few statements that are right for any length.
+Every expression is written for a given shape, a tuple of numbers: the operands get shapes that broadcast, reduce or
+multiply to it. Arrays with a length that is unknown when the program is written (None) only occur in the few statements
+that are valid for any length.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from functools import cache
 from tests.fuzz.kinds import Array, Arrays, Expression, Shape, Type
 from tests.fuzz.tools import Tools
 
-#: Elementwise functions whose result stays within one or two whatever the argument.
+#: Elementwise functions whose absolute result is at most about two for every argument.
 BOUNDED_ARRAYS = ("np.sin", "np.cos", "np.tanh", "np.arctan")
 
-#: What a statement may do to a part of an array, given a value that is small.
+#: Augmented operators that may change a part of an array by a small value.
 AUGMENTED = ("+=", "-=", "*=", "/=")
 OPERATORS = ("=", "=", *AUGMENTED)
 
 
 class ArrayWriter(Tools):
-    """Writes what has to do with whole arrays."""
+    """Writes expressions and statements with whole arrays."""
 
     # the rest of the language, which Writer adds
 
@@ -51,7 +51,7 @@ class ArrayWriter(Tools):
     # -------------------------------------------------------------------------------------------------------- shapes
 
     def fixed(self, rank: int | None = None, kind: str = "float", empty: bool = True) -> list[str]:
-        """The arrays whose shape is known."""
+        """The arrays of known shape."""
         return self.of(
             lambda t: (
                 isinstance(t, Array)
@@ -71,7 +71,7 @@ class ArrayWriter(Tools):
         return self.of(lambda t: isinstance(t, Array) and t.kind == kind and t.shape == shape)
 
     def some_shape(self, least: int = 0) -> Shape:
-        """A shape that occurs in the program, or one that fits those; no length is below `least`."""
+        """A shape that occurs in the program, or a related one. No length is below `least`."""
         shapes = [self.shape_of(name) for name in self.fixed()]
         if shapes and self.chance(0.7):
             shape = self.pick(shapes)
@@ -81,7 +81,7 @@ class ArrayWriter(Tools):
         return tuple(max(length, least) for length in shape)
 
     def narrower(self, shape: Shape) -> Shape:
-        """A shape that broadcasts to the given one: lengths of one, leading axes left out."""
+        """A shape that broadcasts to the given one: with lengths of one, or without leading axes."""
         if self.chance(0.55):
             return shape
         if self.chance(0.3):
@@ -90,7 +90,7 @@ class ArrayWriter(Tools):
         return tuple(1 if self.chance(0.3) else length for length in shape[cut:])
 
     def length_text(self, length: int) -> str:
-        """A length, as a number or taken from an array that has it."""
+        """A length as a number, or read from an array that has it."""
         if self.chance(0.5):
             alike = [(n, axis) for n in self.fixed() for axis, own in enumerate(self.shape_of(n)) if own == length]
             if alike:
@@ -109,7 +109,7 @@ class ArrayWriter(Tools):
     # --------------------------------------------------------------------------------------------------- expressions
 
     def array(self, shape: Shape, depth: int = 2, limit: float = 4.0) -> str:
-        """An expression for an array of this shape, whose elements stay within the limit."""
+        """An expression for an array of this shape whose elements stay within the limit."""
         if not shape:
             return self.real(min(depth, 1), limit)
         return self.tamed_array(self.array_expression(shape, depth), limit)
@@ -188,7 +188,7 @@ class ArrayWriter(Tools):
         return Expression(self.part(self.pick(names), shape), 4.0)
 
     def part(self, name: str, shape: Shape) -> str:
-        """A view of an array that has this shape; there must be one."""
+        """A view of an array, with this shape. There must be one."""
         own = self.shape_of(name)
         ways = list(alignments(own, shape))
         fewest = min(way.count("new") for way in ways)
@@ -213,7 +213,7 @@ class ArrayWriter(Tools):
         return f"{name}[{', '.join(items)}]"
 
     def slice_between(self, length: int, wanted: int) -> str:
-        """A slice of an axis that leaves so many elements."""
+        """A slice of an axis that selects this many elements."""
         counters = [
             name
             for name in self.integers()
@@ -250,7 +250,7 @@ class ArrayWriter(Tools):
         return Expression(f"{name}[{first}, {second}]", 4.0)
 
     def indices(self, count: int, length: int) -> str:
-        """So many indices of an axis."""
+        """Indices of an axis, this many."""
         known = [n for n in self.fixed(1, "int") if self.variables[n].shape == (count,)]  # type: ignore[union-attr]
         fitting = [n for n in known if self.variables[n].highest < length]  # type: ignore[union-attr]
         if fitting and self.chance(0.6):
@@ -268,7 +268,7 @@ class ArrayWriter(Tools):
         return self.pick((f"[{numbers}]", f"np.array([{numbers}])"))
 
     def array_reshaped(self, shape: Shape) -> Expression | None:
-        """Another array's elements in this shape."""
+        """The elements of another array in this shape."""
         if len(shape) > 1:
             turned = self.of_shape(shape[::-1])
             if turned and self.chance(0.6):
@@ -322,7 +322,7 @@ class ArrayWriter(Tools):
         return Expression(f"({left.text} {operator} {right.text})", left.bound + right.bound)
 
     def positive_array(self, shape: Shape) -> str:
-        """Elements of at least one."""
+        """An array of elements of at least one."""
         text = self.array(shape, 0)
         return self.pick((f"(1.0 + ({text}) ** 2)", f"(1.3 + np.abs({text}))", f"(2.5 + np.sin({text}))"))
 
@@ -381,7 +381,7 @@ class ArrayWriter(Tools):
         return f"({self.array(shape, 1)} {self.pick('<>')} {middle:.3f})"
 
     def array_reduction(self, shape: Shape, depth: int) -> Expression:
-        """An axis more, and a reduction along it; where there is a length of one, one that keeps the axis."""
+        """A reduction along an additional axis; or along an axis of length one, which it keeps."""
         ones = [axis for axis, length in enumerate(shape) if length == 1]
         count = self.random.randint(1, 4)
         if ones and self.chance(0.6):
@@ -422,7 +422,7 @@ class ArrayWriter(Tools):
         return Expression(f"np.flip({inner.text}, axis={axis}) * 1.0", inner.bound)
 
     def array_joined(self, shape: Shape, depth: int) -> Expression:
-        """Put together from parts along an axis."""
+        """An array that is concatenated from parts along an axis."""
         axis = self.random.randrange(len(shape))
         length = shape[axis]
         if len(shape) > 1 and 1 <= length <= 3 and self.chance(0.5):
@@ -447,7 +447,7 @@ class ArrayWriter(Tools):
         return Expression(f"np.concatenate(({', '.join(parts)}){along})", 4.0)
 
     def array_rearranged(self, shape: Shape, depth: int) -> Expression:
-        """An expression that is transposed, reshaped, repeated or taken a part of."""
+        """A transposed, reshaped, repeated or sliced expression."""
         way = self.random.randrange(5)
         if way == 0 and len(shape) > 1:
             return Expression(f"({self.array(shape[::-1], depth)}).T", 4.0)
@@ -471,7 +471,7 @@ class ArrayWriter(Tools):
         return Expression(f"({yes} if {self.condition(0)} else {no})", 4.0)
 
     def array_product(self, shape: Shape, depth: int) -> Expression:
-        """A matrix product, or an outer one."""
+        """A matrix product, or an outer product."""
         inner = self.random.randint(1, 3)
         if len(shape) == 1:
             shapes = self.pick((((shape[0], inner), (inner,)), ((inner,), (inner, shape[0]))))
@@ -489,7 +489,7 @@ class ArrayWriter(Tools):
         return Expression(f"(({left.text}) @ ({right.text}))", bound)
 
     def array_solution(self, shape: Shape, depth: int) -> Expression:
-        """A well-conditioned system's solution; or the inverse of a matrix."""
+        """The solution of a well-conditioned system, or the inverse of a matrix."""
         size = shape[0]
         if size == 0:
             return self.array_leaf(shape)
@@ -548,7 +548,7 @@ class ArrayWriter(Tools):
         return Expression(text, bound)
 
     def masked_number(self, depth: int) -> Expression:
-        """The sum of some elements, as many as a mask leaves."""
+        """The sum of the elements that a mask selects."""
         names = self.fixed()
         if not names:
             return self.reduced(depth)
@@ -588,13 +588,13 @@ class ArrayWriter(Tools):
         )
 
     def array_condition(self) -> str:
-        """Whether any or all elements are so."""
+        """Whether any or all elements satisfy a condition."""
         return f"np.{self.pick(('any', 'all'))}({self.mask(self.some_shape())})"
 
     # ---------------------------------------------------------------------------------------------------- statements
 
     def assign_array(self) -> None:
-        """A name bound to a new array, mostly; at times to a part of another."""
+        """A name bound mostly to a new array, sometimes to a part of another."""
         shape = self.some_shape()
         text = self.array(shape, self.pick((1, 2, 2, 3)))
         name = self.target("array", Array(shape))
@@ -605,7 +605,7 @@ class ArrayWriter(Tools):
         return [name for name in self.fixed() if self.bindable(name, self.variables[name])]
 
     def step_array(self) -> None:
-        """`u = u + h * f(u)`: a new array in the place of the old one."""
+        """`u = u + h * f(u)`: a new array replaces the old one."""
         names = self.bindable_arrays()
         if not names:
             return self.assign_array()
@@ -639,7 +639,7 @@ class ArrayWriter(Tools):
         return f"{operator} {self.array(narrow, 2, 4.0 if operator == '=' else 1.0)}"
 
     def write_part(self) -> None:
-        """A part of an array is assigned to, often from other parts of itself."""
+        """An assignment to a part of an array, often from other parts of it."""
         names = self.fixed()
         if not names:
             return self.assign_array()
@@ -657,7 +657,7 @@ class ArrayWriter(Tools):
         return None
 
     def part_shape(self, own: Shape) -> Shape:
-        """The shape of a part of an array: shorter axes, some left out, never all of them."""
+        """The shape of a part of an array: with shorter or fewer axes, but not without axes."""
         kept = [axis for axis in range(len(own)) if not (own[axis] and self.chance(0.3))] or [len(own) - 1]
         lengths = [own[axis] for axis in kept]
         return tuple(length if self.chance(0.35) else self.random.randint(min(1, length), length) for length in lengths)
@@ -683,7 +683,7 @@ class ArrayWriter(Tools):
         return f"np.sin({text})" if limit else f"0.6 * ({text})"
 
     def write_picked(self) -> None:
-        """Elements chosen by index arrays are assigned to, or added to."""
+        """An assignment to elements selected by index arrays, or an addition to them."""
         names = self.fixed(empty=False)
         if not names:
             return self.assign_array()
@@ -712,7 +712,7 @@ class ArrayWriter(Tools):
         return None
 
     def write_masked(self) -> None:
-        """Elements where a mask holds are assigned to, or changed."""
+        """An assignment to elements selected by a mask, or an update of them."""
         names = self.fixed()
         if not names:
             return self.assign_array()
@@ -736,7 +736,7 @@ class ArrayWriter(Tools):
         return None
 
     def write_unknown(self) -> None:
-        """Statements that are right for any length."""
+        """Statements that are valid for any length."""
         names = self.of(unknown_length)
         if not names:
             return self.write_part()
@@ -759,7 +759,7 @@ class ArrayWriter(Tools):
         return self.real(0, 2.0)
 
     def write_out(self) -> None:
-        """`out=`: the result goes into an array that is there."""
+        """`out=`: the result goes into an existing array."""
         names = self.fixed()
         if not names:
             return self.assign_array()
@@ -774,7 +774,7 @@ class ArrayWriter(Tools):
         return None
 
     def fill_array(self) -> None:
-        """An array whose parts are assigned one after the other, all of it."""
+        """An array of which all parts are assigned, one after the other."""
         shape = self.some_shape(least=1)
         kind = Array(shape)
         name = self.fresh("array", kind)
@@ -818,7 +818,7 @@ class ArrayWriter(Tools):
         return tuple(length for length in kind.shape if length is not None)
 
     def bind_reshaped(self) -> None:
-        """A name for an array in another shape: a view, or a copy where it must be one."""
+        """A name for an array in another shape: a view, or a copy if a view is impossible."""
         names = self.fixed()
         if not names:
             return
@@ -874,7 +874,7 @@ class ArrayWriter(Tools):
         return None
 
     def replace_array(self) -> None:
-        """An element of a list of arrays is replaced, or written through."""
+        """An assignment to an element of a list of arrays, or through it."""
         names = self.changeable_arrays(least=1)
         if not names:
             return self.assign_array()
@@ -913,7 +913,7 @@ class ArrayWriter(Tools):
     # ------------------------------------------------------------------------------------------------------- ends
 
     def array_terms(self, name: str) -> str:
-        """What an array adds to the result at the end of a program: all its elements, each in its own way."""
+        """The term of an array in the result at the end of a program: all its elements, with different weights."""
         shape = self.shape_of(name)
         size = math.prod(shape)
         weights = f"np.linspace(0.3, 1.2, {size})" + (f".reshape({shape})" if len(shape) > 1 else "")

@@ -19,7 +19,7 @@ from tests.fuzz.oracle import Differentiate, Outcome, check, exceptions_of, reas
 from tests.fuzz.shrink import shrink
 from tests.fuzz.writer import write_case
 
-#: Programs a worker is given at once, by backend.
+#: The number of programs in one batch of a worker, by backend.
 BATCH = {"python": 20, "numba": 2}
 
 
@@ -57,7 +57,7 @@ class Report:
 
 def run_seeds(seeds: list[int], backend: str, differentiate: Differentiate | None = None) -> list[Outcome]:
     """The outcomes of some programs, in this process."""
-    gc.set_threshold(100_000, 20, 50)  # a compilation makes much that lives long; 700 is too often by far
+    gc.set_threshold(100_000, 20, 50)  # a compilation makes many long-lived objects; 700 is far too often
     return [check(write_case(seed), backend, differentiate) for seed in seeds]
 
 
@@ -73,7 +73,7 @@ def campaign(
     progress: TextIO | None = None,
     differentiate: Differentiate | None = None,
 ) -> Report:
-    """Runs the programs of all seeds, or as many as the time allows."""
+    """Run the programs of all seeds, or as many as the time allows."""
     report = Report()
     start = time.monotonic()
     shown = start
@@ -92,7 +92,7 @@ def campaign(
 def outcomes(
     seeds: range, backend: str, jobs: int, end: float | None, differentiate: Differentiate | None = None
 ) -> Iterator[Outcome]:
-    """Outcomes as they come; a worker that dies is a failure of one of the programs it was given."""
+    """Yield outcomes as they arrive. A worker that dies is a failure of one of its programs."""
     if jobs <= 1:
         for seed in seeds:
             if end is not None and time.monotonic() > end:
@@ -119,7 +119,7 @@ def pooled(
     end: float | None,
     differentiate: Differentiate | None = None,
 ) -> Iterator[Outcome]:
-    """Feeds a pool until the batches are used up, the time is over, or a worker dies (its batches are `lost`)."""
+    """Feed a pool until the batches are used up, the time is over, or a worker dies (its batches are `lost`)."""
     running: dict[Future[list[Outcome]], list[int]] = {}
     while batches or running:
         while batches and len(running) < 2 * jobs and (end is None or time.monotonic() < end):
@@ -141,7 +141,7 @@ def pooled(
 
 
 def alone(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
-    """The outcome of one program in a process of its own, which may die."""
+    """The outcome of one program in a separate process, which may die."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             return pool.submit(run_one, seed, backend, differentiate).result()
@@ -152,11 +152,11 @@ def alone(seed: int, backend: str, differentiate: Differentiate | None = None) -
 def shrunk(
     outcome: Outcome, backend: str, seconds: float = 60.0, differentiate: Differentiate | None = None
 ) -> tuple[Case, Outcome]:
-    """The smallest program found that fails as the given one did, and its own outcome."""
+    """The smallest program found that fails in the same way, and its own outcome."""
     case = write_case(outcome.seed)
     if outcome.label == "the process died":
         return case, outcome
-    # to see that a program takes too long costs that long, each time; a small one takes far less
+    # each detection of a program that takes too long costs that long; a small program takes far less
     limit = 4.0 if outcome.label == "took too long" and backend == "python" else None
 
     usual = exceptions_of(case) or set()
@@ -168,7 +168,7 @@ def shrunk(
         found = check(candidate, backend, differentiate, limit)
         if found.kind != outcome.kind or found.label != outcome.label:
             return False
-        # a refusal must not be exchanged for another
+        # a refusal must not be replaced by another one
         return found.kind != "refused" or set(reasons(found.detail)) <= set(reasons(outcome.detail))
 
     smallest = shrink(case, still_fails, seconds)
@@ -176,14 +176,14 @@ def shrunk(
 
 
 def describe(case: Case, outcome: Outcome) -> str:
-    """A failure as a person wants to see it."""
+    """A description of a failure for people."""
     arguments = "\n".join(f"  at {point!r}" for point in case.points)
     header = f"seed {case.seed}: {outcome.label}, with respect to {case.wrt}"
     return f"{header}\n{indent(program_text(case))}\n{arguments}\n{indent(outcome.detail)}"
 
 
 def program_text(case: Case) -> str:
-    """The program without the imports that all have."""
+    """The program without the common imports."""
     tree = ast.parse(case.source)
     kept = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
@@ -208,7 +208,7 @@ def tell(
     out: TextIO | None = None,
     differentiate: Differentiate | None = None,
 ) -> None:
-    """Prints what was found, with minimal programs: `most` failures and some `refusals`, the labels in turn."""
+    """Print the results with minimal programs: up to `most` failures and some `refusals`, one label after the other."""
     out = out or sys.stdout
     for label, found in sorted(report.failures.items(), key=lambda entry: -len(entry[1])):
         seeds = ", ".join(str(outcome.seed) for outcome in found[:12])
@@ -223,13 +223,13 @@ def tell(
 
 
 def in_turn(groups: list[list[Outcome]], most: int) -> list[Outcome]:
-    """Up to `most` outcomes, one of each group before a second of any."""
+    """Up to `most` outcomes, one of each group before the second of any group."""
     longest = max((len(group) for group in groups), default=0)
     return [group[k] for k in range(longest) for group in groups if k < len(group)][:most]
 
 
 def coverage(seeds: range) -> Counter[str]:
-    """In how many programs each syntax node, call and operator occurs."""
+    """The number of programs in which each syntax node, call and operator occurs."""
     counts: Counter[str] = Counter()
     for seed in seeds:
         tree = ast.parse(write_case(seed).source)

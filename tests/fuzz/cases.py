@@ -1,4 +1,4 @@
-"""A program as text with the points to run it at, and how text becomes functions whose source can be read back."""
+"""A program as text with its points, and the conversion of text into functions whose source can be found."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def loaded(case: Case) -> Iterator[types.ModuleType]:
 
 
 def arguments_of(point: tuple[Any, ...], module: types.ModuleType) -> tuple[Any, ...]:
-    """The point with the module's own functions and namedtuples in place of their names."""
+    """The point, with the module's functions and namedtuples in place of their names."""
 
     def resolved(value: Any) -> Any:
         if isinstance(value, Named):

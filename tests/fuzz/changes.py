@@ -1,4 +1,4 @@
-"""Changes random programs between calls of one derivative, and compares with a process that has never seen them before.
+"""Changes random programs between calls of a derivative, and compares with a process that starts after the change.
 
     python -m tests.fuzz.changes --count 200
 
@@ -43,13 +43,13 @@ VARIABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a derivative gives at the points of a program: numbers, or the name of an exception."""
+    """The results of a derivative at the points of a program: numbers, or the name of an exception."""
 
     numbers: tuple[tuple[float, ...] | str, ...]
 
 
 def answer(case: Case, gradient: Any, module: types.ModuleType) -> Answer:
-    """What a derivative of the program gives."""
+    """The results of a derivative of the program."""
     found: list[tuple[float, ...] | str] = []
     for point in case.points:
         try:
@@ -63,7 +63,7 @@ def answer(case: Case, gradient: Any, module: types.ModuleType) -> Answer:
 
 
 def changed(source: str, random: Random) -> tuple[str, str, str] | None:
-    """The text with one change, what was changed, and how: the name of a function or a variable."""
+    """The text with one change, and the name of the changed function or variable."""
     tree = ast.parse(source)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     name = random.choice([*functions, *VARIABLES])
@@ -80,10 +80,10 @@ def changed(source: str, random: Random) -> tuple[str, str, str] | None:
 
 
 def apply_change(module: types.ModuleType, new: types.ModuleType, name: str, how: str) -> None:
-    """Put what the new text says under a name into the module that is running."""
+    """Set a name in the running module to its value in the new text."""
     if how == "code" and name != ENTRY:
         getattr(module, name).__code__ = getattr(new, name).__code__
-    elif name == ENTRY:  # whoever holds the function sees other code
+    elif name == ENTRY:  # references to the function see the new code
         module.program.__code__ = new.program.__code__
     elif how == "variable":
         setattr(module, name, getattr(new, name))
@@ -95,7 +95,7 @@ def apply_change(module: types.ModuleType, new: types.ModuleType, name: str, how
 
 
 def answers_as_it_runs(seed: int, backend: str, changes: int) -> list[tuple[Case, str, Answer]]:
-    """The programs that one program becomes by changes, and what a derivative that was made before gives for each."""
+    """The programs that result from changes, and for each the results of a derivative made before the changes."""
     import srcdiff
 
     case, random = write_case(seed), Random(seed)
@@ -117,7 +117,7 @@ def answers_as_it_runs(seed: int, backend: str, changes: int) -> list[tuple[Case
 
 
 def fresh_answers(cases: list[Case], backend: str) -> list[Answer]:
-    """What derivatives that are made now give, in a process that has seen nothing else."""
+    """The results of new derivatives, in a process that has seen nothing else."""
     import srcdiff
 
     found = []
@@ -128,7 +128,7 @@ def fresh_answers(cases: list[Case], backend: str) -> list[Answer]:
 
 
 def differences(seeds: list[int], backend: str, changes: int, counts: Counter[str]) -> Iterator[str]:
-    """What differs between a derivative that lives through changes and one that is made after them."""
+    """The differences between the derivative that was made before the changes and a new one."""
     ran = [(seed, *row) for seed in seeds for row in answers_as_it_runs(seed, backend, changes)]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         fresh = pool.submit(fresh_answers, [case for _, case, _, _ in ran], backend).result()

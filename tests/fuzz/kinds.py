@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A float, no larger than `bound` as far as the writer cares; an accumulator may grow with the loops around it."""
+    """A float with an absolute value of about at most `bound`. An accumulator may grow in the enclosing loops."""
 
     bound: float = 4.0
 
@@ -25,14 +25,14 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string that chooses the program, one of `values`; None among them for an optional argument."""
+    """A string that selects a path of the program, one of `values`. An optional argument may be None."""
 
     values: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array; a length that is not known when the program is written is None, and at least one."""
+    """An array. A length that is unknown when the program is written is None, and at least one."""
 
     shape: tuple[int | None, ...]
     kind: str = "float"
@@ -45,7 +45,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list of floats with at least `least` elements; lists of one `group` may be the same list."""
+    """A list of floats with at least `least` elements. Lists of one `group` may be the same list."""
 
     least: int
     group: int
@@ -63,9 +63,9 @@ class Function:
     parameters: tuple[Type, ...]
     result: Type | None
     names: tuple[str, ...] = ()
-    optional: int = 0  # how many of the last parameters have defaults
-    cost: int = 1  # loop iterations one call may take
-    recursive: bool = False  # whether it is to be called because it calls itself
+    optional: int = 0  # the number of trailing parameters with defaults
+    cost: int = 1  # the number of loop iterations in one call
+    recursive: bool = False  # whether it calls itself, so that it should be called
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,19 @@ class Arrays:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A list of lists of floats: one at least, with one element each at least."""
+    """A nonempty list of nonempty lists of floats."""
 
     group: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A list of pairs of floats, one at least, which has one name."""
+    """A nonempty list of pairs of floats, with only one name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a program is made of: whether whole arrays are among it, and the lengths of most of them."""
+    """The features of a program: whether it has whole arrays, and their most frequent lengths."""
 
     whole: bool = False
     sizes: tuple[int, int] = (3, 2)
@@ -123,25 +123,25 @@ NAMES: dict[str, tuple[str, ...]] = {
     "function": ("local", "inner", "term", "weight"),
 }
 
-#: How often a loop's variable takes a name that stood for another type: where the loop may not run, that name is
-#: either of the two afterwards, which a compiler may refuse.
+#: The probability that a loop variable takes a name of another type. If the loop may not run, the name then
+#: has one of two types, which a compiler may refuse.
 LOOP_REUSE = 0.01
 
-#: Functions of one real whose result stays within one or two whatever the argument.
+#: Functions of one real whose absolute result is at most about two for every argument.
 BOUNDED = ("math.sin", "math.cos", "math.tanh", "math.atan", "np.sin", "np.cos", "np.tanh", "np.arctan")
 
 
 @dataclass(slots=True)
 class Loop:
-    """A loop being written: the names defined wherever an iteration or the loop ends."""
+    """A loop that is being written, with the names that are defined at the ends of iterations and of the loop."""
 
     number: int
     breaks: list[dict[str, Type]] = field(default_factory=list)
     ends: list[dict[str, Type]] = field(default_factory=list)
 
 
-#: What follows `for`, the names it binds, about how many iterations, whether at least one, and what must stay as
-#: it is meanwhile: groups of lists, and names.
+#: The iterable of a `for`, the names it binds, the approximate trip count, whether it is at least one, and the
+#: groups of lists and the names that must not change meanwhile.
 Header = tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]
 
 
@@ -152,17 +152,17 @@ class Expression:
 
 
 def common(*scopes: dict[str, Type]) -> dict[str, Type]:
-    """The names that all scopes define with the same type."""
+    """The names that have the same type in all scopes."""
     first, *others = scopes
     return {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
 
 
 def fits(known: Type, wanted: Type) -> bool:
-    """Whether a variable of one type may be passed for another: unknown lengths accept any but zero."""
+    """Whether a variable of one type may be passed for another. Unknown lengths accept any length except zero."""
     if isinstance(known, Array) and isinstance(wanted, Array) and known.kind == wanted.kind:
         return known.rank == wanted.rank and all(
             k == w or (w is None and k != 0) for k, w in zip(known.shape, wanted.shape, strict=True)
         )
     if isinstance(known, List) and isinstance(wanted, List):
-        return known.least == wanted.least == 0  # a function may empty the list it is given
+        return known.least == wanted.least == 0  # a function may empty its list argument
     return known == wanted

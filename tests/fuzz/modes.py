@@ -1,6 +1,6 @@
-"""Compares the modes with each other on random programs: exact to rounding, far sharper than differences.
+"""Compares the modes with each other on random programs: they agree to rounding, which is sharper than differences.
 
-What stands here are ways to differentiate that answer as `value_and_grad` does, and raise where the modes disagree.
+The functions here have the signature of `value_and_grad`, and raise if the modes disagree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from tests.numerical import clone, numbers_in
 
-#: How far apart two orders of evaluation may be, relative to the terms of the sum, by whether there are float32.
+#: The allowed difference between two orders of evaluation, relative to the terms of the sum, by whether there are
+#: float32.
 AGREE = {False: 1e-8, True: 1e-2}
 
 
@@ -21,7 +22,7 @@ class ModesDisagree(Exception):  # noqa: N818 - it is an answer, not an error of
 
 
 def forward_and_reverse(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
-    """The gradient, which is compared with a tangent in a random direction."""
+    """The gradient, after a comparison with a tangent in a random direction."""
     import srcdiff
 
     gradient = srcdiff.value_and_grad(function, wrt=wrt, backend=backend)
@@ -37,7 +38,7 @@ def forward_and_reverse(function: Callable[..., Any], wrt: tuple[int, ...], back
 
 
 def second_order(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
-    """The gradient, whose own derivatives are compared: forward over reverse with reverse over reverse."""
+    """The gradient, after a comparison of its derivatives: forward over reverse with reverse over reverse."""
     import srcdiff
 
     both = forward_and_reverse(function, wrt, backend)
@@ -55,7 +56,7 @@ def second_order(function: Callable[..., Any], wrt: tuple[int, ...], backend: st
 
 
 def in_lanes(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
-    """The gradient, which is compared with Jacobians in both modes, and its tangent with the Hessian."""
+    """The gradient, after comparisons with Jacobians in both modes, and of its tangent with the Hessian."""
     import srcdiff
 
     gradient = srcdiff.value_and_grad(function, wrt=wrt, backend=backend)
@@ -96,7 +97,7 @@ def tangents(arguments: tuple[Any, ...], wrt: tuple[int, ...], dots: tuple[Any, 
 
 
 def require_equal(left: Any, by_left: Any, right: Any, by_right: Any, arguments: Any) -> None:
-    """That two sums of products are equal; where one is infinite or not a number, nothing can be said."""
+    """Check that two sums of products are equal. Infinite and NaN sums are not compared."""
     pairs = ((left, by_left), (right, by_right))
     terms = [[a * b for a, b in zip(numbers_in(x), numbers_in(y), strict=True)] for x, y in pairs]
     first, second = (float(sum(t)) for t in terms)

@@ -1,8 +1,8 @@
 """Compares one program with differences: its value, its gradient, its exceptions, its arguments.
 
-The plain function is run at each point and along random lines through it. A point where differences are not sharp (a
-kink or a jump nearby) is skipped and counted. Everything else must agree: what differs is a failure with a label, by
-which the shrinker knows that a smaller program still fails in the same way.
+The plain function runs at each point and along random lines through it. A point where differences are not accurate
+(near a kink or a jump) is skipped and counted. Any other difference is a failure with a label. The shrinker uses the
+label to check that a smaller program fails in the same way.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from tests.numerical import Derivative, Line, clone, derivative, numbers_in, siz
 
 Differentiate = Callable[..., Callable[..., Any]]
 
-#: A program is expected to take milliseconds; this long is a failure of its own.
+#: The time limit of a program in seconds. Programs are expected to take milliseconds.
 SECONDS = {"python": 15.0, "numba": 300.0, "cuda": 300.0}
 
-#: How far a value may be from the plain function's, relative: the same operations, perhaps in another order.
+#: The relative difference allowed between values, which may differ in the order of operations.
 VALUE_TOLERANCE = {False: 1e-9, True: 1e-3}
 
-#: What is added to the measured error of differences, relative to the terms of the directional derivative.
+#: The addition to the estimated error of differences, relative to the terms of the directional derivative.
 GRADIENT_TOLERANCE = {False: 1e-7, True: 1e-2}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a program: "fine", "skipped" (no point compared), "refused" or "failed", and why."""
+    """The outcome of a program: "fine", "skipped" (no point compared), "refused" or "failed", and the reason."""
 
     seed: int
     kind: str
@@ -68,7 +68,7 @@ class Failure(Exception):  # noqa: N818 - it is an answer, not an error of ours
 def check(
     case: Case, backend: str = "python", differentiate: Differentiate | None = None, seconds: float | None = None
 ) -> Outcome:
-    """Runs a program on srcdiff and on its own, and compares."""
+    """Run a program with srcdiff and without, and compare."""
     if differentiate is None:
         import srcdiff
 
@@ -90,7 +90,7 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the plain function does at a point: its value and derivatives along lines, or its exception."""
+    """The behaviour of the plain function at a point: its value and derivatives along lines, or its exception."""
 
     value: float
     exception: type[BaseException] | None
@@ -105,7 +105,7 @@ class Expected:
 
 
 def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
-    """The plain function at a point of a case."""
+    """Run the plain function at a point of a case."""
     function = widened(getattr(module, ENTRY)) if case.single_precision else getattr(module, ENTRY)
     arguments = arguments_of(case.points[number], module)
     try:
@@ -113,7 +113,7 @@ def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
     except TookTooLongError:
         raise
     except Exception as raised:
-        # numbers that ran away: Python raises, compiled code has infinity; nothing to compare
+        # overflow: Python raises, and compiled code gives infinity, so nothing is compared
         ran_away = isinstance(raised, (OverflowError, ZeroDivisionError)) or str(raised) == "math domain error"
         return Expected(math.nan, None if ran_away else type(raised))
     random = Random(f"{case.seed} {number}")
@@ -126,7 +126,7 @@ def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
         except TookTooLongError:
             raise
         except Exception:
-            found = Derivative(math.nan, math.inf)  # it raises nearby: a jump
+            found = Derivative(math.nan, math.inf)  # it raises nearby, so there is a jump
         lines.append((direction, found))
 
     def closer(direction: np.ndarray) -> Derivative:
@@ -138,7 +138,7 @@ def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
 
 
 def widened(function: Callable[..., Any]) -> Callable[..., Any]:
-    """With NumPy a Python float beside a float32 is rounded to it, which no difference survives; a float64 is not."""
+    """The point in float64: NumPy rounds Python floats to float32 beside a float32, which spoils differences."""
     return lambda *args: function(*(np.float64(a) if type(a) is float else a for a in args))
 
 
@@ -151,7 +151,7 @@ def in_double(value: Any) -> Any:
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
-    """srcdiff does not differentiate the program and says so; `code` is its first reason, without names."""
+    """A refusal of srcdiff. `code` is its first reason, without names."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -177,7 +177,7 @@ def compare(
     differentiate: Differentiate,
     counts: dict[str, int],
 ) -> None:
-    """Runs the derivative at every point that can be judged; raises Failure or Refused."""
+    """Run the derivative at every point with a reference. Raises Failure or Refused."""
     try:
         gradient = differentiate(getattr(module, ENTRY), wrt=case.wrt, backend=backend)
     except TookTooLongError:
@@ -207,7 +207,7 @@ def compare(
 
 
 def judge(case: Case, point: Any, given: Any, answer: Any, wanted: Expected, number: int) -> None:
-    """Compares one answer with what is wanted; raises Failure."""
+    """Compare one result with the reference. Raises Failure."""
     if not unchanged(point, given):
         raise Failure("arguments changed", f"were {point!r}\nare  {given!r}", number)
     value, bars = answer
@@ -225,19 +225,19 @@ def judge(case: Case, point: Any, given: Any, answer: Any, wanted: Expected, num
         if not abs(got - found.value) <= found.tolerance + rounding:
             near = found if wanted.closer is None else wanted.closer(direction)
             if case.single_precision and abs(got - near.value) <= near.tolerance + rounding:
-                continue  # it was the difference of rounded numbers that was wrong
+                continue  # the difference was inaccurate because of rounding
             apart = abs(near.value - found.value)
             if (
                 not case.single_precision
                 and not apart <= 1e-3 * max(abs(near.value), abs(found.value)) + found.tolerance
             ):
-                continue  # the two differ from each other: there are jumps between the steps
+                continue  # the two estimates disagree: there are jumps between the steps
             detail = f"along {direction.tolist()}\nexpected {found.value!r} +- {found.error:.1e}\ngot      {got!r}\n"
             raise Failure("wrong gradient", detail + f"gradient {bars!r}", number)
 
 
 def classified(raised: BaseException, number: int) -> Exception:
-    """What an exception of srcdiff means: a refusal, or an error of its own."""
+    """The meaning of an exception of srcdiff: a refusal, or an internal error."""
     if type(raised).__name__ == "DifferentiationError" and not reports_a_bug(str(raised)):
         return Refused(str(raised))
     frames = traceback.extract_tb(raised.__traceback__)
@@ -251,7 +251,7 @@ def classified(raised: BaseException, number: int) -> Exception:
 
 
 def reports_a_bug(text: str) -> bool:
-    """Whether a DifferentiationError says that srcdiff itself is at fault."""
+    """Whether a DifferentiationError reports a bug of srcdiff."""
     return bool(re.search(r"\bbug\b|internal error", text.lower()))
 
 
@@ -281,7 +281,7 @@ def like(bar: Any, argument: Any) -> bool:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No prints of the programs, no warnings about zero gradients and divisions."""
+    """Suppress prints of the programs, and warnings about zero gradients and divisions."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -289,7 +289,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises TookTooLongError in the block when the time is over (where the platform has signals)."""
+    """Raise TookTooLongError in the block after the time limit (if the platform has signals)."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -307,7 +307,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 class TooManyLinesError(Exception):
-    """A program ran longer than a program of the writer does."""
+    """A program ran more lines than programs of the writer do."""
 
 
 def exceptions_of(case: Case, lines: int = 30000) -> set[str] | None:

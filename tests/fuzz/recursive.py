@@ -1,7 +1,7 @@
-"""Recursive functions of arrays, lists and tuples: what they return, and what they change.
+"""Recursive functions of arrays, lists and tuples, with results and side effects.
 
-A function counts down, goes on with parts of an array or a list, or along its elements. So it ends: what it goes by is
-bound by no other statement, and a list of which it takes parts stays as it is.
+A function counts down, recurses on parts of an array or a list, or along its elements. So it terminates: no other
+statement binds its counter, and a list whose parts it passes on does not change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.fuzz.kinds import (
 )
 from tests.fuzz.rows import RowWriter
 
-#: The parts that each call goes on with: a list loses an element, or is split in two.
+#: The parts for the recursive calls: a list loses an element, or is split in two.
 PARTS: dict[str, tuple[str, ...]] = {
     "rest": ("1:",),
     "front": (":-1",),
@@ -38,14 +38,14 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Recursion:
-    """How a function calls itself: what it is about, how that becomes less with each call, and what is returned."""
+    """A form of recursion: its argument, the reduction of the argument in each call, and the result."""
 
     way: str  # "count" with one call, "tree" with two, "along" the elements, or one of PARTS
     result: Type | None
-    given: str  # the name of what it is about, if that has one
+    given: str  # the name of the argument, if it has one
     kind: Type
-    changes: bool = False  # whether what it is given is changed
-    around: bool = False  # whether that belongs to the function around this one
+    changes: bool = False  # whether the argument is changed
+    around: bool = False  # whether the argument belongs to the enclosing function
     least: int = 1  # the length of the smallest part
 
     @property
@@ -58,14 +58,14 @@ class Recursion:
 
     @property
     def end(self) -> str:
-        """The condition under which there is no further call."""
+        """The condition that ends the recursion."""
         if self.counts:
             return "depth <= 0"
         return f"k >= len({self.given})" if self.way == "along" else f"len({self.given}) <= {self.least}"
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the last call has no element to read."""
+        """Whether the last call has an empty argument."""
         return self.way in PARTS and self.least == 0
 
     @property
@@ -79,7 +79,7 @@ class Recursion:
         return names
 
     def function(self, length: int | None) -> Function:
-        """The type of the function, for arrays of this length where parts are taken of any."""
+        """The type of the function, for arrays of this length, or of any length if parts are passed."""
         kinds = {**self.parameters, **({"depth": Integer(1, 3)} if self.counts else {})}
         parameters = tuple(with_length(kind, length) for kind in kinds.values())
         result = None if self.result is None else with_length(self.result, length)
@@ -87,19 +87,19 @@ class Recursion:
 
 
 def with_length(kind: Type, length: int | None) -> Type:
-    """The type with a length where it has none."""
+    """The type, with a length if it has none."""
     if isinstance(kind, Tuple):
         return replace(kind, items=tuple(with_length(item, length) for item in kind.items))
     return Array((length,)) if kind == Array((None,)) else kind
 
 
 def some_length(random: Random, style: Style) -> int | None:
-    """How long the arrays are of which a function takes parts: as most are, or any length."""
+    """The length of the arrays of which a function passes parts: the most frequent one, or any length."""
     return random.choice((None, style.sizes[0] or None))
 
 
 def some_recursion(random: Random, style: Style) -> Recursion:
-    """A way to recurse that is all in the parameters and the result."""
+    """A form of recursion that is visible in the parameters and the result."""
     n, m = style.sizes
     way = random.choices(("count", "tree", "along", *PARTS), (4, 2, 1.5, 2, 1, 2, 1))[0]
     least = random.choice((0, 1)) if way in ("rest", "front") else 1
@@ -123,9 +123,9 @@ def some_recursion(random: Random, style: Style) -> Recursion:
 
 
 class RecursionWriter(RowWriter):
-    """Writes what has to do with functions that call themselves."""
+    """Writes functions that call themselves."""
 
-    recursion: Recursion | None = None  # of the function that is being written
+    recursion: Recursion | None = None  # of the function being written
 
     # the rest of the language, which Writer adds
 
@@ -162,7 +162,7 @@ class RecursionWriter(RowWriter):
     # ------------------------------------------------------------------------------------------------------ functions
 
     def write_recursion(self, recursion: Recursion, other: str) -> None:
-        """The body of a function that calls `other`: itself, or one that is like it and calls it."""
+        """The body of a function that calls `other`: itself, or a similar function that calls it."""
         self.recursion = recursion
         self.iterations = 8
         if recursion.way == "along":
@@ -177,7 +177,7 @@ class RecursionWriter(RowWriter):
                 self.write_calls(recursion, other)
 
     def define_recursion(self) -> None:
-        """A nested function that calls itself: it changes what is around it, or is one of the functions here."""
+        """A nested function that calls itself: it changes enclosing variables, or is one of the functions here."""
         recursion = some_recursion(self.random, self.style)
         if self.iterations <= 8 and self.chance(0.6):
             names = self.arrays() + self.changeable_lists()
@@ -220,7 +220,7 @@ class RecursionWriter(RowWriter):
                 self.call_recursion()
 
     def uncalled(self) -> list[str]:
-        """The recursive functions that no statement here has called for their own sake."""
+        """The recursive functions with side effects that no statement here has called."""
         known = self.functions(lambda result: True)
         return [name for name in known if self.variables[name].recursive and name not in self.called]  # type: ignore[union-attr]
 
@@ -230,7 +230,7 @@ class RecursionWriter(RowWriter):
         self.keep_result(name)
 
     def call_around(self, name: str, result: Type | None) -> None:
-        """Calls of a function that changes what is around it: at once, when nothing iterates over that."""
+        """Calls of a function that changes enclosing variables, if no loop iterates over these."""
         for _ in range(self.pick((1, 1, 2))):
             text = f"{name}({self.real(1, 2.0)}, {self.integer_within(1, 3)})"
             if result is None:
@@ -241,7 +241,7 @@ class RecursionWriter(RowWriter):
             self.bind(target, Real())
 
     def write_end(self, recursion: Recursion) -> None:
-        """What is done where there is no further call."""
+        """The statements for the end of the recursion."""
         before = dict(self.variables)
         if recursion.may_be_empty:
             del self.variables[recursion.given]
@@ -280,7 +280,7 @@ class RecursionWriter(RowWriter):
         self.emit(f"return {self.gathered(recursion.result, below)}")
 
     def further_call(self, recursion: Recursion, other: str, part: int) -> str:
-        """A call with less of what the recursion is about."""
+        """A recursive call with a smaller argument."""
         return f"{other}({', '.join(self.further(recursion, name, part) for name in recursion.parameters)})"
 
     def further(self, recursion: Recursion, name: str, part: int) -> str:
@@ -297,7 +297,7 @@ class RecursionWriter(RowWriter):
         return name
 
     def change_given(self, recursion: Recursion) -> None:
-        """A statement that changes the array, the list or the number that the recursion is about."""
+        """A statement that changes the argument of the recursion: an array, a list or a number."""
         name, kind = recursion.given, recursion.kind
         if isinstance(kind, List):
             self.change_given_list(name, kind)
@@ -324,7 +324,7 @@ class RecursionWriter(RowWriter):
     # -------------------------------------------------------------------------------------------------------- results
 
     def plain(self, kind: Type) -> str:
-        """A result without a further call; of parts, an array is as long as the one that is given."""
+        """A result without a recursive call. For parts, an array is as long as the argument."""
         assert self.recursion is not None
         given = self.recursion.given
         if isinstance(kind, Tuple):
@@ -358,7 +358,7 @@ class RecursionWriter(RowWriter):
         return f"{kind.maker}({', '.join(items)})"
 
     def gathered(self, kind: Type, below: list[str]) -> str:
-        """A result made from those of the further calls, each of which is read once."""
+        """A result from the results of the recursive calls, each of which is read once."""
         assert self.recursion is not None
         if isinstance(kind, Tuple):
             return self.made(
@@ -404,7 +404,7 @@ class RecursionWriter(RowWriter):
         return str(self.pick(options))
 
     def joined(self, below: list[str]) -> str:
-        """The results of the parts one after the other, with what they leave out."""
+        """The concatenated results of the parts, with the elements that the parts leave out."""
         assert self.recursion is not None
         given, way = self.recursion.given, self.recursion.way
         parts = [self.scaled(text) for text in below]
@@ -423,7 +423,7 @@ class RecursionWriter(RowWriter):
         return f"np.concatenate(({', '.join(parts)}))"
 
     def scaled(self, text: str) -> str:
-        """The elements of an array of any length, no larger than they were."""
+        """The elements of an array of any length, scaled so that they do not grow."""
         number = self.real(1, 2.0)
         return str(self.pick((text, f"{text} * math.cos({number})", f"0.5 * {text} + {number}", f"np.sin({text})")))
 

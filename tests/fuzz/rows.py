@@ -1,6 +1,6 @@
 """Writes statements on lists of lists.
 
-A list of lists has one element at least, and so has each list in it; more of them come and go.
+A list of lists always has an element, and so has each list in it. Further elements are added and removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RowWriter(ArrayWriter):
         elif way == 2:
             self.emit(f"{name} = [[{self.real(1)} for _ in range(2)] for _ in range({count})]")
         else:
-            self.variables.pop(name, None)  # what it stood for is gone
+            self.variables.pop(name, None)  # its old meaning is gone
             text = self.row_text()
             self.emit(f"{name} = []")
             self.emit(f"for _ in range({count}):")
@@ -37,7 +37,7 @@ class RowWriter(ArrayWriter):
         self.bind(name, kind)
 
     def row(self, name: str) -> str:
-        """One of the lists."""
+        """One of the inner lists."""
         return f"{name}[{self.pick(('0', '-1', f'{self.integer(0)[0]} % len({name})'))}]"
 
     def row_element(self) -> Expression:
@@ -62,7 +62,7 @@ class RowWriter(ArrayWriter):
         return [n for n in self.rows() if self.variables[n].group not in self.frozen_groups]  # type: ignore[union-attr]
 
     def change_rows(self) -> None:
-        """A statement that changes a list of lists, or one of the lists."""
+        """A statement that changes a list of lists, or one of its lists."""
         names = self.changeable_rows()
         if not names or self.iterations > 16:
             return self.write_row_element()
@@ -85,7 +85,7 @@ class RowWriter(ArrayWriter):
         return f"[{', '.join(self.real(1) for _ in range(self.random.randint(1, 3)))}]"
 
     def append_row(self, name: str) -> None:
-        """A list of some numbers, or one that is made from another."""
+        """A new list of some numbers, or one that is computed from another list."""
         text = self.row_text()
         if self.chance(0.3):
             text = self.pick((f"list({self.row(name)})", f"[0.5 * part8 for part8 in {self.row(name)}]"))
@@ -130,7 +130,7 @@ class RowWriter(ArrayWriter):
         )
 
     def row_by_name(self, name: str) -> None:
-        """A list with a name of its own, before or after it becomes one of them."""
+        """A list with a name, before or after it becomes an element of a list of lists."""
         own = "line8"
         if own in self.reserved or own in self.variables:
             return
@@ -148,7 +148,7 @@ class RowWriter(ArrayWriter):
         self.emit(f"{place} {self.growth(Real())}" if self.chance(0.4) else f"{place} = {self.real(2)}")
 
     def loop_over_rows(self) -> None:
-        """All lists in turn, read and written, and at times longer afterwards."""
+        """A loop over all inner lists, which reads and writes them, and sometimes extends them afterwards."""
         if "line8" in self.reserved or "line8" in self.variables or self.iterations > 16:
             return self.write_row_element()
         name = self.pick(self.rows())

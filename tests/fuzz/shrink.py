@@ -1,4 +1,4 @@
-"""Makes a failing program small: statements and expressions are taken away as long as it fails in the same way."""
+"""Makes a failing program small: removes statements and expressions as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Edit = Callable[[ast.Module], None]
 
 
 def shrink(case: Case, still_fails: Callable[[Case], bool], seconds: float = 60.0) -> Case:
-    """The smallest case found in the given time for which `still_fails` holds."""
+    """The smallest case that was found in the given time for which `still_fails` holds."""
     end = time.monotonic() + seconds
     case = fewest_points(case, still_fails)
     size = len(case.source) + 1
@@ -27,7 +27,7 @@ def shrink(case: Case, still_fails: Callable[[Case], bool], seconds: float = 60.
 
 
 def fewest_points(case: Case, still_fails: Callable[[Case], bool]) -> Case:
-    """The first single point that fails, if one alone does."""
+    """A single point that fails, if there is one."""
     for point in case.points:
         alone = replace(case, points=(point,))
         if still_fails(alone):
@@ -36,7 +36,7 @@ def fewest_points(case: Case, still_fails: Callable[[Case], bool]) -> Case:
 
 
 def one_pass(case: Case, still_fails: Callable[[Case], bool], end: float) -> Case:
-    """Tries every simplification once, keeping those after which the program still fails."""
+    """Try every simplification once, and keep those after which the program still fails."""
     position = 0
     while time.monotonic() < end:
         candidates = list(simplifications(ast.parse(case.source)))
@@ -44,14 +44,14 @@ def one_pass(case: Case, still_fails: Callable[[Case], bool], end: float) -> Cas
             break
         smaller = edited(case, candidates[position])
         if smaller is not None and still_fails(smaller):
-            case = smaller  # the list shifts: the same position is another simplification
+            case = smaller  # the list shifts, so the same position is another simplification
         else:
             position += 1
     return case
 
 
 def edited(case: Case, edit: tuple[tuple[Any, ...], Edit]) -> Case | None:
-    """The case with one simplification made, or None where that is no program or no change."""
+    """The case after one simplification; None if the result is not a program, or is unchanged."""
     tree = ast.parse(case.source)
     edit[1](tree)
     try:
@@ -65,7 +65,7 @@ def edited(case: Case, edit: tuple[tuple[Any, ...], Edit]) -> Case | None:
 
 
 def simplifications(tree: ast.Module) -> Iterator[tuple[tuple[Any, ...], Edit]]:
-    """What can be taken away: whole statements first, large ones before small, then parts of expressions."""
+    """All simplifications: removals of whole statements first, large ones before small, then parts of expressions."""
     found: list[tuple[int, tuple[Any, ...], Edit]] = []
     for path, node in walk(tree, ()):
         size = sum(1 for _ in ast.walk(node))
@@ -84,7 +84,7 @@ def simplifications(tree: ast.Module) -> Iterator[tuple[tuple[Any, ...], Edit]]:
 
 
 def walk(node: ast.AST, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], ast.AST]]:
-    """Every node below `node` with the way to it: field names and positions."""
+    """Every node below `node` with its path: field names and positions."""
     for name, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
             yield (*path, name), value
@@ -150,12 +150,12 @@ def substitution(path: tuple[Any, ...], part: ast.expr) -> Edit:
 
 
 def is_module(node: ast.expr) -> bool:
-    """Whether it is `np`, `math` or a part of them."""
+    """Whether it is `np`, `math` or one of their attributes."""
     return isinstance(node, ast.Name) and node.id in ("np", "math")
 
 
 def replacements(node: ast.expr) -> Iterator[ast.expr]:
-    """Simpler expressions that may stand in an expression's place."""
+    """Simpler expressions that can replace an expression."""
     if isinstance(node, ast.Constant):
         return
     if isinstance(node, ast.BinOp):

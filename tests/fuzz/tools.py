@@ -11,7 +11,7 @@ from tests.fuzz.kinds import NAMES, Array, Function, Integer, List, Loop, Real, 
 
 
 class Tools:
-    """What is known at a place in a function that is being written, and how names are chosen there."""
+    """The known facts at a place in a function that is being written, and the choice of names."""
 
     def __init__(
         self,
@@ -33,13 +33,13 @@ class Tools:
         self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
         self.variables: dict[str, Type] = {**self.outside, **parameters}
         self.reserved: set[str] = set(self.outside)  # names that no statement binds
-        self.called: set[str] = set()  # functions that are to be called, and are
-        self.pinned: set[str] = set()  # names whose type stays: closures read them
+        self.called: set[str] = set()  # functions that have to be called
+        self.pinned: set[str] = set()  # names whose type must not change, because closures read them
         self.frozen_groups: set[int] = set()  # lists that are being iterated over
         self.homes: dict[str, int] = dict.fromkeys(parameters, 0)
         self.result = result
         self.budget: float = budget
-        self.inside_array = False  # a number that an array is made of
+        self.inside_array = False  # whether the number becomes an element of an array
         self.loops: list[Loop] = []
         self.loop_count = 0
         self.groups = 1000 if nested else 0
@@ -47,7 +47,7 @@ class Tools:
         self.depth = 0
         self.nested = nested
         self.may_raise = may_raise
-        self.unsure: dict[str, Type] = {}  # names that some path leaves undefined, and all others define as this
+        self.unsure: dict[str, Type] = {}  # names that are undefined on some paths, and have this type on all others
         self.ever: dict[str, set[Type]] = {name: {kind} for name, kind in self.variables.items()}
 
     # ------------------------------------------------------------------------------------------------- small tools
@@ -59,12 +59,12 @@ class Tools:
         return options[self.random.randrange(len(options))]
 
     def weighted(self, options: Sequence[tuple[float, Any]]) -> Any:
-        """One of the options, by weight and by how much this program likes it."""
+        """One of the options, by its weight and by the taste of this program."""
         weights = [weight * self.taste(getattr(what, "__name__", "")) for weight, what in options]
         return self.random.choices([what for _, what in options], weights)[0]
 
     def taste(self, name: str) -> float:
-        """Programs differ in what they are made of, more than in how it is arranged (swarm testing)."""
+        """Programs differ mostly in the features that they use (swarm testing)."""
         if name == "<lambda>":
             return 1.0
         if name not in self.tastes:
@@ -104,7 +104,7 @@ class Tools:
         return self.of(lambda kind: isinstance(kind, Integer))
 
     def arrays(self, kind: str = "float", rank: int | None = None) -> list[str]:
-        """The arrays that have elements."""
+        """The nonempty arrays."""
         return self.of(
             lambda t: isinstance(t, Array) and t.kind == kind and rank in (None, t.rank) and 0 not in t.shape
         )
@@ -126,12 +126,12 @@ class Tools:
             return False
         old = self.variables.get(name)
         if old is None or old == kind:
-            # a forgotten name may have another type on some path, but it is read on none
+            # a forgotten name may have another type on some path, but it is never read
             return name not in self.pinned or old == kind
         return self.homes.get(name, -1) == self.loop and name not in self.pinned and not isinstance(old, Function)
 
     def fresh(self, family: str, kind: Type, reuse: float = 0.12) -> str:
-        """A name to bind: mostly new, at times one that stood for something else."""
+        """A name to bind: mostly a new one, sometimes one that had another meaning."""
         if self.chance(reuse):
             others = [name for name in self.variables if self.bindable(name, kind) and self.variables[name] != kind]
             if others:
@@ -146,7 +146,7 @@ class Tools:
         raise AssertionError("out of names")
 
     def target(self, family: str, kind: Type) -> str:
-        """A name to assign to: an old one of the same type, or a fresh one."""
+        """A name to assign to: an old one of the same type, or a new one."""
         old = [name for name, known in self.variables.items() if known == kind and self.bindable(name, kind)]
         if old and self.chance(0.7 if self.loops else 0.55):
             return str(self.pick(old))
@@ -160,7 +160,7 @@ class Tools:
         self.unsure.pop(name, None)
 
     def forget(self, *scopes: dict[str, Type]) -> None:
-        """Remembers the names that the known ones lost at a join: reading them may raise."""
+        """Record the names that were lost at a join. Reading them may raise."""
         for scope in scopes:
             for name, kind in scope.items():
                 if name not in self.variables and self.ever.get(name) == {kind}:

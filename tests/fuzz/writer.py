@@ -1,9 +1,9 @@
-"""Writes a random program from a seed: readable, always terminating, numerically tame, from the whole language.
+"""Writes a random program from a seed: readable, terminating, numerically harmless, from the whole language.
 
-The writer keeps, for every name, a type with an invariant that each assignment to the name respects: an interval for
-an integer, a bound for a real, the shape of an array, the least length of a list. So every index it writes is inside,
-every loop ends, and no value grows without bound, whatever path the program takes. Where a name is not defined on all
-paths it is forgotten at the join. Types of a name change only where no loop can carry the old type around.
+For every name, the writer records a type with an invariant that each assignment respects: an interval for an integer, a
+bound for a real, the shape of an array, the least length of a list. So every index is in range, every loop ends, and
+values stay bounded on every path. A name that is not defined on all paths is forgotten at the join. A name only changes
+its type where no loop carries the old type.
 """
 
 from __future__ import annotations
@@ -250,10 +250,10 @@ class Writer(RecursionWriter):
         return Expression(self.call(self.pick(self.functions(lambda r: isinstance(r, Real))), depth), 4.0)
 
     def call(self, name: str, depth: int) -> str:
-        """A call of a known function with arguments of its types, some by keyword, defaults left out at times."""
+        """A call of a known function. Some arguments are passed by keyword, and some defaults are omitted."""
         function = self.variables[name]
         assert isinstance(function, Function)
-        self.budget -= 1  # a call is read in its place, as often as it is written
+        self.budget -= 1  # a call is evaluated in its place, as often as it is written
         count = len(function.parameters)
         if function.optional and self.chance(0.5):
             count -= self.random.randint(1, function.optional)
@@ -295,7 +295,7 @@ class Writer(RecursionWriter):
         return not isinstance(kind, List) or (kind.group not in self.frozen_groups and not self.nested)
 
     def function_value(self, kind: Function) -> str:
-        """A function of the wanted type: a helper, a nested function, a lambda or one of `math`."""
+        """A function of the given type: a helper, a nested function, a lambda or one of `math`."""
         known = self.of(
             lambda t: isinstance(t, Function) and t.parameters == kind.parameters and t.result == kind.result
         )
@@ -388,7 +388,7 @@ class Writer(RecursionWriter):
         return text if text.isidentifier() or text.isdigit() else f"({text})"
 
     def index(self, length: int | None, name: str = "", axis: int = 0) -> str:
-        """An index that is inside whatever happens."""
+        """An index that is always in range."""
         if length is None:
             if self.chance(0.3) or not self.integers():
                 return str(self.pick((0, -1)))
@@ -429,7 +429,7 @@ class Writer(RecursionWriter):
     def comparison(self) -> str:
         left = self.expression(1)
         operator = self.pick((">", "<", ">=", "<="))
-        middle = round(self.random.gauss(0.0, 0.35), 2) + 0.003  # rarely what a variable was set to
+        middle = round(self.random.gauss(0.0, 0.35), 2) + 0.003  # rarely equal to a value that was assigned
         if self.chance(0.2):
             return f"{middle - 0.5:.3f} < {left.text} < {middle + 0.5:.3f}"
         if self.chance(0.25):
@@ -548,7 +548,7 @@ class Writer(RecursionWriter):
     # ---------------------------------------------------------------------------------------------------- statements
 
     def block(self, statements: int) -> bool:
-        """Writes up to so many statements; whether the end can be reached."""
+        """Write up to this many statements. Returns whether the end can be reached."""
         for _ in range(statements):
             if self.budget <= 0:
                 break
@@ -643,7 +643,7 @@ class Writer(RecursionWriter):
         if self.chance(0.07) and name not in self.variables:
             self.emit(f"{name}: float = {text}")
         elif self.chance(0.08):
-            # `float` would make an integer expression a real; a name keeps one type
+            # `float` would make an integer expression a real, but a name keeps its type
             other = self.target("real", Real())
             self.emit(f"{name} = {other} = {text}")
             self.bind(other, Real())
@@ -660,11 +660,11 @@ class Writer(RecursionWriter):
         return None
 
     def growth(self, kind: Type) -> str:
-        """An augmented assignment that lets a value grow slowly at most: the operator and the operand."""
+        """An augmented assignment that lets a value grow slowly: the operator and the operand."""
         large = isinstance(kind, Real) and kind.bound > 4.0
         shape = self.random.randrange(6)
         if shape <= 1 and self.iterations > 1 and not large and self.chance(0.8):
-            # what is added at each iteration must not grow with what it is added to
+            # the increment of each iteration must not grow with the variable
             return f"{self.pick(('+=', '-='))} {self.pick(BOUNDED)}({self.expression(1).text})"
         if shape <= 1:
             return f"{self.pick(('+=', '-='))} {self.real(2, 4.0 if large else 1.0)}"
@@ -799,14 +799,14 @@ class Writer(RecursionWriter):
         self.bind(other, Real())
 
     def use_unsure(self) -> None:
-        """Reads a name that may be undefined: then the gradient raises what the program raises."""
+        """Read a name that may be undefined. Then the gradient raises the exception of the program."""
         names = [name for name, kind in self.unsure.items() if kind == Real() and name not in self.variables]
         places = [name for name in self.reals() if self.bindable(name, self.variables[name])]
         if names and places:
             self.emit(f"{self.pick(places)} += 0.5 * {self.pick(names)}")
 
     def noise(self) -> None:
-        """Statements that do nothing to the result."""
+        """Statements without an effect on the result."""
         if self.chance(0.5) and self.reals():
             name = self.pick(self.reals())
             self.emit(self.pick((f'print("at", {name})', f'print(f"{{{name}:.3f}} of {{{name}}}")', "print()")))
@@ -814,7 +814,7 @@ class Writer(RecursionWriter):
             self.emit("pass")
 
     def check(self) -> bool | None:
-        """`assert` and `raise`: in most programs never reached."""
+        """`assert` and `raise`, which most programs never reach."""
         probable = self.may_raise and self.chance(0.5)
         condition = self.comparison() if probable else f"{self.leaf().text} < 1000000.0"
         if self.chance(0.5):
@@ -833,7 +833,7 @@ class Writer(RecursionWriter):
         if self.chance(0.45):
             self.emit(f"{place} {self.growth(Real())}")
         elif self.chance(0.12):
-            # targets are bound from left to right: the element is chosen knowing what the first name stands for
+            # targets are bound from left to right, so the element is chosen with the new value of the first name
             text = self.real(2)
             target = self.target("real", Real())
             if mentions(place, target):
@@ -865,7 +865,7 @@ class Writer(RecursionWriter):
         self.bind(name, kind)
 
     def rebind_array(self) -> None:
-        """An array's name bound to another array of its shape: a copy, a view, a helper's result, another name."""
+        """The name of an array, bound to another one of its shape: a copy, a view, a helper's result, an alias."""
         names = [name for name in self.arrays() if self.bindable(name, self.variables[name])]
         if not names:
             return self.write_element()
@@ -922,7 +922,7 @@ class Writer(RecursionWriter):
             kind = Array(shape)
             name = self.target("array", kind)
             if name in self.pinned:
-                return None  # a closure would read it before it is filled
+                return None  # a closure could read it before it is filled
             self.fill_empty(name, kind)
         else:
             kind = Array(shape)
@@ -933,7 +933,7 @@ class Writer(RecursionWriter):
         return None
 
     def fill_empty(self, name: str, kind: Array) -> None:
-        """`np.empty` and the loops that fill it, which read anything but the new array."""
+        """`np.empty` and the loops that fill it. They do not read the new array."""
         old = self.variables.pop(name, None)
         alike = [other for other in self.arrays() if self.variables[other].shape == kind.shape]  # type: ignore[union-attr]
         if alike and self.chance(0.7):
@@ -993,7 +993,7 @@ class Writer(RecursionWriter):
         return None
 
     def comprehend(self) -> None:
-        """A list made from another by a comprehension; it takes the place of the old one at times."""
+        """A list made from another by a comprehension. Sometimes it replaces the old one."""
         source = self.pick(self.lists())
         kind = self.variables[source]
         assert isinstance(kind, List)
@@ -1057,7 +1057,7 @@ class Writer(RecursionWriter):
         return None
 
     def least_of(self, group: int) -> int:
-        """The longest least length of the names of one list."""
+        """The largest of the least lengths of the names of one list."""
         kinds = [kind for kind in self.variables.values() if isinstance(kind, List) and kind.group == group]
         return max(kind.least for kind in kinds)
 
@@ -1072,11 +1072,11 @@ class Writer(RecursionWriter):
     # functions -----------------------------------------------------------------------------------------------------
 
     def define_function(self) -> None:
-        """A nested function or a lambda that reads the names around it, as they are when it is called."""
+        """A nested function or a lambda that reads enclosing variables, with their values at the call."""
         self.define(Function((Real(),), Real(), ("h",), cost=2))
 
     def define_array_function(self) -> None:
-        """A nested function or a lambda of an array."""
+        """A nested function or a lambda with an array argument."""
         given = Array(self.some_shape())
         self.define(Function((given,), self.pick((given, given, Real())), ("h",), cost=2))
 
@@ -1114,7 +1114,7 @@ class Writer(RecursionWriter):
         self.keep_result(self.pick(self.functions(lambda result: not isinstance(result, Real))))
 
     def keep_result(self, name: str) -> None:
-        """A call and names for what it returns: nothing, a number, a tuple to unpack, an array, a list."""
+        """A call and names for its results: none, a number, a tuple to unpack, an array, a list."""
         result = self.variables[name].result  # type: ignore[union-attr]
         text = self.call(name, 1)
         if result is None:
@@ -1185,7 +1185,7 @@ class Writer(RecursionWriter):
         return reached
 
     def guarded_definition(self) -> bool:
-        """A name defined under a flag, and read only under the same flag."""
+        """A name that is defined under a flag, and only read under the same flag."""
         flag = self.fresh("boolean", Boolean())
         if flag in self.variables:
             return True
@@ -1213,7 +1213,7 @@ class Writer(RecursionWriter):
         return reached
 
     def unused(self, names: Sequence[str]) -> str:
-        """The first name that stands for nothing here and may be bound."""
+        """The first name that has no meaning here and may be bound."""
         numbered = (f"{names[0]}{number}" for number in range(2, 1000))
         taken = {*self.variables, *self.reserved, *self.pinned}
         return next(name for name in (*names, *numbered) if name not in taken)
@@ -1228,7 +1228,7 @@ class Writer(RecursionWriter):
             self.emit(f"{self.element(self.pick(self.arrays()))} += {amount}")
 
     def leave_iteration(self) -> bool | None:
-        """`break` or `continue`, nearly always under a condition."""
+        """`break` or `continue`, mostly under a condition."""
         way = self.pick(("break", "continue"))
         loop = self.loops[-1]
         record = loop.breaks if way == "break" else loop.ends
@@ -1268,7 +1268,7 @@ class Writer(RecursionWriter):
         return self.loop_body(f"for {header}:", bound, iterations, runs, groups, kept)
 
     def loop_header(self) -> Header:
-        """A loop over one of the things that can be iterated over here."""
+        """A loop over one of the available iterables."""
         options: list[tuple[float, Callable[[], Header]]] = [
             (4.0, self.over_range),
             (0.5, self.over_display),
@@ -1444,7 +1444,7 @@ class Writer(RecursionWriter):
         kept: list[str],
         prologue: Callable[[], None] | None = None,
     ) -> bool:
-        """The body of a loop whose header is written, its `else`, and the names that are known after it."""
+        """The body of a loop whose header has been written, its `else`, and the names that are known afterwards."""
         if not all(self.bindable(name, kind) for name, kind in bound):
             return True
         before = dict(self.variables)
@@ -1464,7 +1464,7 @@ class Writer(RecursionWriter):
             if name not in before or name in clobbered:
                 self.homes[name] = loop.number
             self.variables[name] = kind
-        # a name of another type before the loop is gone inside it, on all iterations
+        # a name of another type before the loop is unknown in all iterations
         with self.reserving(*kept), self.indented():
             if prologue is not None:
                 prologue()
@@ -1475,7 +1475,7 @@ class Writer(RecursionWriter):
         self.iterations, self.frozen_groups = saved_iterations, saved_groups
         outer = {name: kind for name, kind in before.items() if name not in clobbered}
         if header == "while True:":
-            loop.ends.clear()  # an iteration that ends is followed by another
+            loop.ends.clear()  # after an iteration, the next one starts
         after = common(*loop.breaks, *loop.ends) if runs and (loop.breaks or loop.ends) else outer
         normal = common(*loop.ends) if runs and loop.ends else outer
         self.homes = {**homes}
@@ -1503,7 +1503,7 @@ class Writer(RecursionWriter):
         return True
 
     def while_loop(self) -> bool:
-        """A `while` with fuel, so that it ends: counted, conditional, `while True`."""
+        """A `while` with a bounded trip count: counted, conditional, `while True`."""
         fuel_type = Integer(-1, 6)
         fuel = self.unused(NAMES["fuel"])
         amount = self.random.randint(1, 4)
@@ -1521,7 +1521,7 @@ class Writer(RecursionWriter):
             if way == 2:
                 name = self.fresh("real", Real())
                 if name not in self.variables:
-                    # the first operand is asked first, so the name is bound at every iteration
+                    # the first operand is evaluated first, so the name is bound in every iteration
                     condition = f"({name} := {self.real(1)}) {self.pick('<>')} {self.constant()} and {fuel} > 0"
                     self.bind(name, Real())
                     with self.reserving(name):
@@ -1546,7 +1546,7 @@ class Writer(RecursionWriter):
             self.variables = before
 
     def fill_loop(self) -> bool:
-        """A loop as people write it: each element from its neighbours, in place or from one array into another."""
+        """A typical loop: each element from its neighbours, in place or from one array into another."""
         vectors = [name for name in self.arrays(rank=1) if (self.variables[name].shape[0] or 0) >= 2]  # type: ignore[union-attr]
         if not vectors:
             return self.for_loop()
@@ -1573,7 +1573,7 @@ class Writer(RecursionWriter):
         return True
 
     def time_loop(self) -> bool:
-        """Time stepping: a sweep from one buffer into another, the buffers swapped or replaced, exits around that."""
+        """Time stepping: a sweep from one buffer into another, swapped or replaced buffers, early exits."""
         vectors = [name for name in self.arrays(rank=1) if self.bindable(name, self.variables[name])]
         vectors = [name for name in vectors if (self.variables[name].shape[0] or 0) >= 2]  # type: ignore[union-attr]
         if not vectors:
@@ -1675,7 +1675,7 @@ class Writer(RecursionWriter):
                 self.emit("pass")
 
     def write_program_end(self) -> None:
-        """A last statement that most values of the program reach."""
+        """A last statement that depends on most values of the program."""
         terms: list[str] = []
         for name, kind in list(self.variables.items()):
             if name in self.outside or isinstance(kind, Function) or self.chance(0.25):
@@ -1776,7 +1776,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type], style: Style
 
 
 def array_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
-    """A function of arrays: it returns one, or a number, both, or nothing and writes into what it is given."""
+    """A function of arrays. It returns an array, a number or both, or nothing and writes into its arguments."""
     n, m = style.sizes
     given = Array(random.choice(((n,), (n,), (m,), (n, m), (n, n))))
     other = Array(random.choice(((n,), (n,), (m,), (n, m), (1,))))
@@ -1796,7 +1796,7 @@ def array_helper(random: Random, name: str, known: dict[str, Type], style: Style
 
 
 def stepping_helper(random: Random, name: str, given: Array) -> tuple[list[str], dict[str, Type]]:
-    """A function that is given a function of arrays, and makes steps with it."""
+    """A function that takes a function of arrays, and makes steps with it."""
     bodies = [
         ["for i in range(3):", "    u = u + 0.2 * x * f(u)", "return u"],
         ["k = f(u)", "return 0.8 * u + 0.3 * np.tanh(f(u + 0.2 * k) + x)"],
@@ -1812,7 +1812,7 @@ def stepping_helper(random: Random, name: str, given: Array) -> tuple[list[str],
 def recursive_helper(
     random: Random, name: str, known: dict[str, Type], style: Style
 ) -> tuple[list[str], dict[str, Type]]:
-    """A function that calls itself, or two that call each other, with a counter that runs down."""
+    """A function that calls itself, or two that call each other, with a counter that decreases."""
     mutual = random.random() < 0.4
     partner = f"{name}_other" if mutual else name
     lines: list[str] = []
@@ -1883,7 +1883,7 @@ def star_helper(random: Random, name: str) -> tuple[list[str], dict[str, Type]]:
 
 
 def parameters_of(random: Random, known: dict[str, Type], style: Style) -> dict[str, Type]:
-    """The arguments of the program: something to differentiate first."""
+    """The parameters of the program, those to differentiate by first."""
     reals, arrays = iter(("x", "y", "z")), iter(("a", "b", "c"))
 
     def some_array() -> Array:
@@ -1933,12 +1933,12 @@ def parameters_of(random: Random, known: dict[str, Type], style: Style) -> dict[
 
 
 def number(random: Random) -> float:
-    """An argument: not near zero, so that nothing sits on a kink."""
+    """A float argument that is not near zero, so that no kink is hit."""
     return random.choice((1, -1)) * random.uniform(0.06, 1.5)
 
 
 class Values:
-    """The arguments of a program at its points: the same layouts at each, other numbers."""
+    """The arguments of a program at its points: equal layouts, different numbers."""
 
     def __init__(self, random: Random, parameters: dict[str, Type], known: dict[str, Type]) -> None:
         self.random = random
@@ -1997,25 +1997,25 @@ LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (np.array, np.asfortra
 
 
 def write_case(seed: int, points: int = 4) -> Case:
-    """The program of a seed, the same each time.
+    """The program of a seed. It is the same in every call.
 
     >>> write_case(1).source == write_case(1).source
     True
     """
     try:
         return written(seed, Random(seed), points)
-    except RecursionError:  # of some seeds the writer finds no end
+    except RecursionError:  # for some seeds, the writer does not terminate
         return written(seed, Random(f"{seed} again"), points)
 
 
 def some_style(random: Random) -> Style:
-    """Most programs have whole arrays in them; few of those are empty, some have one element."""
+    """Most programs have whole arrays. Few of these arrays are empty, and some have one element."""
     lengths = random.choices(range(6), (0.3, 1, 4, 4, 2, 1), k=2)
     return Style(random.random() < 0.75, (lengths[0], lengths[1]))
 
 
 def written(seed: int, random: Random, points: int) -> Case:
-    """A program and its points, from a stream of random numbers."""
+    """A program and its points, from a random number generator."""
     style = some_style(random)
     known: dict[str, Type] = {}
     text: list[str] = []
@@ -2050,6 +2050,6 @@ def differentiable(kind: Type) -> bool:
 
 
 def tidy(source: str) -> str:
-    """The same program with the brackets it needs and an empty line between functions."""
+    """The same program with the necessary parentheses, and an empty line between functions."""
     tree = ast.parse(source)
     return "\n\n".join(ast.unparse(node) for node in tree.body) + "\n"

@@ -1,7 +1,7 @@
-"""Golden files: a function, the arguments it is differentiated at, and below `# output` the source srcdiff writes.
+"""Golden files: a function, its arguments, and below `# output` the source that srcdiff writes.
 
-A new one is made by writing the upper half into tests/golden/NAME.txt and running `python -m tests.golden --update`.
-What changed in the output is then seen, and judged, in the diff.
+To add one, write the upper half into tests/golden/NAME.txt and run `python -m tests.golden --update`. Changes of the
+output are then visible in the diff, and are judged there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUTPUT = "# output\n"
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """A golden file: the upper half, and what it says below."""
+    """A golden file: the upper half, and the output below it."""
 
     path: Path
     primal: str
@@ -31,9 +31,9 @@ class Golden:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function asked for: the last one that the upper half defines."""
+        """The function to differentiate: the last one in the upper half."""
         name = re.findall(r"^def (\w+)", self.primal, re.MULTILINE)[-1]
-        file = f"tests/golden/{self.path.name}"  # without the folder of this machine: it may show in what is written
+        file = f"tests/golden/{self.path.name}"  # the output must not contain the folder of this machine
         linecache.cache[file] = (len(self.primal), None, self.primal.splitlines(keepends=True), file)
         namespace: dict[str, Any] = {"__name__": f"tests.golden.{self.path.stem}"}
         exec(compile(self.primal, file, "exec"), namespace)
@@ -45,7 +45,7 @@ class Golden:
         return cast(tuple[Any, ...], eval(f"({written},)", {"np": np}))
 
     def generated(self) -> str:
-        """What srcdiff writes today."""
+        """The source that srcdiff writes now."""
         return srcdiff.source(self.function, *self.arguments)
 
     def text(self, output: str) -> str:

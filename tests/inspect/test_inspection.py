@@ -260,7 +260,7 @@ def test_parts_of_a_structure_that_do_not_reach_the_result_are_named():
 
 def test_left_column_is_as_wide_as_the_lines_that_it_shows() -> None:
     def half(x: float) -> float:
-        """A docstring that is much longer than the lines of code below it, and that no generated line belongs to."""
+        """A docstring that is much longer than the lines of code below it. No generated line refers to it."""
         return 0.5 * x
 
     lines = str(srcdiff.show(srcdiff.grad(half), 1.0)).splitlines()

@@ -1,4 +1,4 @@
-"""The page in a real browser: hovering over a line of either side lights up its partners. Needs Chromium."""
+"""The page in a real browser: hovering over a line of either side highlights its partners. Needs Chromium."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ OPTIONS = (
     "--window-size=1200,900",
 )
 LIT = (0xFF, 0xF3, 0xCD)
-"""The colour behind partners, on a light screen."""
+"""The colour of highlighted partners on a light screen."""
 
 
 def logistic(x, rate, steps):
@@ -67,7 +67,7 @@ def browse(tmp_path: Path, *arguments: str) -> str:
 
 
 def lit(dom: str) -> dict[str, set[str]]:
-    """The ids of lines by how they are lit."""
+    """The ids of highlighted lines, by the kind of highlight."""
     found: dict[str, set[str]] = {"on": set(), "here": set()}
     for classes, name in re.findall(r'<div class="l ?([\w ]*)" id="([\w-]+)"', dom):
         for one in classes.split():
@@ -76,13 +76,13 @@ def lit(dom: str) -> dict[str, set[str]]:
 
 
 def generated(text: str) -> dict[str, str]:
-    """The ids of generated lines, by what they say."""
+    """The ids of generated lines, by their text."""
     lines = re.findall(r'id="(g\d+)"[^>]*><b>\d+</b><u>.?</u><code>(.*?)</code>', text)
     return {re.sub(r"<.*?>", "", code).strip(): name for name, code in lines}
 
 
 def hovered(page: Path, tmp_path: Path, line: str) -> dict[str, set[str]]:
-    """What is lit after the mouse has come to a line."""
+    """The highlighted lines after the mouse has moved to a line."""
     move = f"document.getElementById('{line}').firstChild.dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))"
     other = tmp_path / "hovered.html"
     text = page.read_text(encoding="utf-8")

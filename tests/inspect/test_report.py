@@ -73,7 +73,7 @@ def test_report_is_true():
     finally:
         tracemalloc.stop()
     told = report.nbytes + report.working + report.gradients
-    assert told <= peak <= told + 8000  # the interpreter's own objects: frames, views, numbers
+    assert told <= peak <= told + 8000  # objects of the interpreter: frames, views, numbers
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,4 +1,4 @@
-"""The two sides: which generated line comes from which line of the user, in the terminal and as data."""
+"""The two sides: the user's line for each generated line, in the terminal and as data."""
 
 import math
 import re
@@ -38,7 +38,7 @@ def text_of(line):
 
 
 def partners(sides):
-    """Pairs of a generated line and a line that it comes from, as they are written."""
+    """Pairs of a generated line and its origin, as text."""
     pairs = set()
     for line, link in zip(sides.generated, sides.links, strict=True):
         for piece, number in link:
@@ -62,7 +62,7 @@ def test_generated_lines_are_those_of_the_source_and_know_where_they_come_from()
 
 
 def test_comments_in_the_source_agree_with_the_links():
-    """The writer says in comments what the reverse of a loop or branch is of: an independent account."""
+    """The emitter's comments name the line that a loop or branch reverses, independently of the links."""
     for function, arguments in ((logistic, (np.ones(3), 2.0, 4)), (newton, (2.0,)), (helped, (1.0, 2.0))):
         sides = srcdiff.show(function, *arguments)
         found = partners(sides)
@@ -128,7 +128,7 @@ def test_passes_that_change_something_are_shown_in_order():
     assert "reverse sweep" in shown
     assert "forward mode" not in shown
     names = iter(one.name for one in PASSES)
-    assert all(name in names for name in shown[1:])  # which goes on where the one before was found
+    assert all(name in names for name in shown[1:])  # each search continues after the previous one
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Functions that can be imported by their names, for processes that get derivatives of them."""
+"""Importable functions, for processes that need their derivatives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import srcdiff
 
 
 def energy(x: np.ndarray, scale: float = 2.0) -> float:
-    """A valley with a bend."""
+    """A curved valley."""
     total = 0.0
     for i in range(len(x) - 1):
         total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + scale * (1.0 - x[i]) ** 2

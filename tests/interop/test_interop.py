@@ -1,4 +1,4 @@
-"""What users expect on day one: SciPy's optimisers, other processes, `help`, and completion."""
+"""Basic interoperability: SciPy's optimisers, other processes, `help`, and completion."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of the IR: its text, and what a legal program is."""
+"""Tests of the IR: its text, and the verifier."""

@@ -1,6 +1,6 @@
-"""Programs in the text of the IR: a legal one for each operation, and illegal ones with what is said about them.
+"""Programs in the text of the IR: a legal one for each operation, and illegal ones with their error messages.
 
-Each stands for the body of `f`, whose parameters are below.
+Each is the body of `f`, whose parameters are below.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of the IR: what is printed is read back as the same program, and what is wrong is named with its line."""
+"""The text of the IR: printed programs are parsed as the same program, and errors name their line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_operation_is_read_as_it_is_printed(body):
     assert show(parse.parse(show(given), OBJECTS)) == show(given)
 
 
-@pytest.mark.parametrize("body", [b for b in BODIES if "Loop" not in str(b.id)])  # whose parameters come first
+@pytest.mark.parametrize("body", [b for b in BODIES if "Loop" not in str(b.id)])  # its parameters come first
 def test_operation_is_printed_as_it_is_written(body):
     lines = show(program(body)).split("\n\n")[0].split("\n")[1:]
 
@@ -162,7 +162,7 @@ def some_programs():
 
 
 def without_places(function: Function) -> Function:
-    """The function as its text tells it: comments of the user are found by places in the source."""
+    """The function as in its text, which has no places of the source, where comments of the user are found."""
 
     def visit(block: Block) -> Block:
         return replace(block, operations=tuple([stripped(o).rebuilt(visit) for o in block.operations]))

@@ -18,7 +18,7 @@ from tests.ir.operations import ILLEGAL, LEGAL, program
 
 KINDS = [c for c in vars(nodes).values() if isinstance(c, type) and issubclass(c, Operation) and c is not Operation]
 IMPOSSIBLE_IN_TEXT = {"Barrier", "Comment"}
-"""A barrier has nothing that could be wrong, and a comment of two lines is no text."""
+"""Operations without an illegal program: a barrier, and a comment of two lines, which cannot be written as text."""
 
 
 def refused(given: Program, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Write what passes make of the programs into their cases: `python -m tests.passes [share/plain ...]`."""
+"""Write the results of passes into their cases: `python -m tests.passes [share/plain ...]`."""
 
 import sys
 

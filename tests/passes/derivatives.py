@@ -1,7 +1,7 @@
-"""The rows of the table of passes for differentiation and for the steps after it: reverse mode, batches, kernels.
+"""The rows of the table of passes for differentiation and for the later steps: reverse mode, batches, kernels.
 
-A step of reverse mode needs what the steps before it have found out, so that its row runs them too: a case shows the
-program after that step. The storage plan changes nothing in the program; its row writes it down in comments.
+A step of reverse mode needs the results of the steps before it, so its row runs these too: a case shows the program
+after that step. The storage plan does not change the program; its row writes the plan into comments.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def with_names(values: Sequence[Value], names: Sequence[str]) -> tuple[Value, ..
 
 
 def started(program: Program, options: Options) -> tuple[Reversal, list[Reversal]]:
-    """The reversal of the main function, by the parameters of `wrt` from its first result, and of those it calls."""
+    """The reversal of the main function, from its first result to the parameters of `wrt`, and of those it calls."""
     main, _ = protect_arguments(program.main)
     return started_with(separately(main, program.callees), main, options)
 
@@ -105,7 +105,7 @@ def reverse_until(last: Callable[[Reversal], None], shown: Callable[[Reversal], 
 
 
 def call_pairs(program: Program, options: Options) -> Program:
-    """All functions after the forward sweeps: what calls are passed, and what blocks put on the stacks."""
+    """All functions after the forward sweeps: the arguments of calls, and the values that blocks push on stacks."""
     main, callees = started(program, options)
     for step in STEPS[: STEPS.index(write_forward_sweep) + 1]:
         for reversal in (main, *callees):
@@ -115,7 +115,7 @@ def call_pairs(program: Program, options: Options) -> Program:
 
 
 def joint_calls(program: Program, options: Options) -> Program:
-    """The derivative, with functions that run together with their adjoints, if that is possible."""
+    """The derivative, with functions that run jointly with their adjoints if possible."""
     main, _ = protect_arguments(program.main)
     found = jointly(program.callees)
     if found is None:
@@ -127,7 +127,7 @@ def joint_calls(program: Program, options: Options) -> Program:
 
 
 def with_plan(reversal: Reversal) -> Function:
-    """The program with a comment behind each value that the plan is about."""
+    """The program with a comment after each value in the plan."""
     decisions = reversal.chosen.plan.decisions
     said = {
         "keep": "is kept",
@@ -152,7 +152,7 @@ def with_plan(reversal: Reversal) -> Function:
 
 
 def tangent(program: Program, options: Options) -> Program:
-    """The tangents of all results, from those of the parameters of `wrt`."""
+    """The tangents of all results, from those of the parameters in `wrt`."""
     main = program.main
     dots = {p: dot_of(p) for p in with_names(main.params, options["wrt"])}
     found = tangent_of(main, dots, f"{main.name}_tangent", main.body.yields)
@@ -160,7 +160,7 @@ def tangent(program: Program, options: Options) -> Program:
 
 
 def either(program: Program, options: Options) -> Program:
-    """The tangent if `mode` says so, else the gradient."""
+    """The tangent or the gradient, depending on `mode`."""
     return tangent(program, options) if options["mode"] == ["forward"] else reverse(program, options)
 
 
@@ -199,7 +199,7 @@ def _first_adjoint(x: Any, y: Any, out: Any, out_bar: Any) -> Any:
 
 
 def _ruled(name: str, adjoint: Any = None, tangent: Any = None) -> Any:
-    """A rule by this name; what it computes stands in the text of the cases."""
+    """A rule with this name. The text of the cases has the computation."""
     rule = custom_rule(_cube, adjoint=adjoint, tangent=tangent)
     rule.__name__ = name
     return rule
@@ -223,9 +223,9 @@ OBJECTS: dict[str, Any] = {
 
 
 def batch(program: Program, options: Options) -> Program:
-    """The function for each element of the parameters of `batch`.
+    """The function for each element of the parameters in `batch`.
 
-    Each adds to the parameters `given`; results at the places `sums` are added up.
+    All elements share the parameters in `given`. Results at the positions in `sums` are added up.
     """
     main = program.main
     mapped, given = with_names(main.params, options["batch"]), with_names(main.params, options["given"])
@@ -234,15 +234,15 @@ def batch(program: Program, options: Options) -> Program:
 
 
 def lanes(program: Program, options: Options) -> Program:
-    """The function for many of the parameters of `wrt` at once."""
+    """The function for several values of the parameters in `wrt` at once."""
     chosen = with_names(program.main.params, options["wrt"])
     return Program(with_lanes(program.main, chosen) or in_one_lane(program.main, chosen), program.callees)
 
 
 def jacobian(program: Program, options: Options) -> Program:
-    """The derivatives of all results by the parameters of `wrt`: in forward mode, if `mode` does not say `reverse`.
+    """The derivatives of all results with respect to `wrt`: in forward mode, unless `mode` is `reverse`.
 
-    `mode: reverse, 2` says how many directions there are.
+    `mode: reverse, 2` sets the number of directions.
     """
     main = fresh(program.main)
     inputs, outputs = with_names(main.params, options["wrt"]), main.body.yields
@@ -260,13 +260,13 @@ def jacobian(program: Program, options: Options) -> Program:
 
 
 def workspace(program: Program, options: Options) -> Program:
-    """The function with memory from its caller; so many of its last results are `gradients`."""
+    """The function with memory of its caller. This many of its last results are `gradients`."""
     main, _ = with_workspace(program.main, int(options["gradients"][0]))
     return Program(main, program.callees)
 
 
 def given_results(program: Program, options: Options) -> Program:
-    """The function that writes its results to arrays of its caller."""
+    """The function that writes its results into arrays of its caller."""
     main, _ = with_given_results(program.main)
     return Program(main, program.callees)
 
@@ -275,13 +275,13 @@ def given_results(program: Program, options: Options) -> Program:
 
 
 def spread(options: Options) -> Spread:
-    """All coordinates of one axis, unless `axes` says how many there are."""
+    """All coordinates of one axis, or of as many as `axes` says."""
     count = int((options["axes"] or ["1"])[0])
     return Spread(frozenset((kind, axis) for kind, axis in SPREAD if axis < count))
 
 
 def bars_of(kernel: Function, options: Options) -> dict[Value, Value]:
-    """The adjoints of parameters that are given; that of a number is in an array."""
+    """The adjoints of the parameters. The adjoint of a number is in an array."""
     params = with_names(kernel.params, options["wrt"])
     return {p: Value(p.type if isinstance(p.type, Array) else Array("float64", 1), f"{p.name}_bar") for p in params}
 
@@ -322,7 +322,7 @@ def thread_memory(program: Program, options: Options) -> Program:
 
 
 def numbered_references(kernel: Function, options: Options) -> Function:
-    """Arrays that loops make anew are numbered first."""
+    """Number the arrays that loops allocate first."""
     slots = _Slots(kernel)
     kernel = replace(kernel, body=slots.block(kernel.body))
     return references_as_numbers(kernel, slots.numbers)
@@ -342,8 +342,8 @@ def plain(transform: Callable[[Function], Function]) -> Run:
 
 
 def nested_derivatives(program: Program, options: Options) -> Program:
-    """The program with its derivatives in place of their operations; the functions that they call are finished."""
-    assert pipeline.PASSES  # which take them
+    """The program with its derivative operations replaced. The functions that they call are finished."""
+    assert pipeline.PASSES  # it takes derivatives
     return finished(Expansion(capture(nested_derivatives), program).run(), ())
 
 
@@ -382,4 +382,4 @@ DERIVATIVES: dict[str, Run] = {
     "transpose": either,
     "workspace_parameters": workspace,
 }
-"""By the names of their folders; `reverse_mode` is all of its steps, of which the reverse sweep is the last."""
+"""By the names of their folders. `reverse_mode` runs all steps, the last of which is the reverse sweep."""

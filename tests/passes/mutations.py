@@ -1,11 +1,11 @@
-"""Would the cases of a pass notice a mistake in it? `python -m tests.passes.mutations [pass ...]`
+"""Do the cases of a pass detect mistakes in it? `python -m tests.passes.mutations [pass ...]`
 
-Each mutant is the module of the pass with one small mistake: a condition negated or left out, `or` for `and`, `<` for
-`<=`, a number off by one, a statement left out. It is noticed if a case comes out otherwise, is not legal, raises, or
-does not end. What is not noticed is listed with its line: either no case stands for it, or the mistake makes no
-difference (it only costs time, or something else excludes what it lets through).
+Each mutant is the module of the pass with one small mistake: a condition negated or removed, `or` for `and`, `<` for
+`<=`, a number off by one, a statement removed. It is detected if a case gives another result, is illegal, raises, or
+does not terminate. Undetected mutants are listed with their lines: either no case covers the line, or the mistake has
+no effect (it only costs time, or another test rejects the same programs).
 
-A mutant is compiled into a namespace of its own; the module that everybody else imports is never touched.
+A mutant is compiled into a namespace of its own. The imported module of the pass is never changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from srcdiff.ir.nodes import Function
 from tests.passes import PASSES, Case, Each, all_cases
 
 MOST_SECONDS = 2.0
-"""How long all cases of a pass may compute before a mutant counts as one that does not end."""
+"""The time limit for all cases of a pass, after which a mutant counts as not terminating."""
 
 # -- mistakes --------------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ OTHER_NAMES = {"all": "any", "any": "all", "min": "max", "max": "min"}
 
 
 def mistakes(node: ast.AST, is_negated: bool) -> Iterator[ast.AST]:
-    """What could stand by mistake in place of a node; that it is negated may have been done already."""
+    """The possible mistakes at a node. Its negation may have been tried already."""
     match node:
         case ast.If() | ast.While() | ast.IfExp():
             yield replaced(node, test=negated(node.test))
@@ -105,7 +105,7 @@ def negated(test: ast.expr) -> ast.expr:
 
 
 Way = tuple[tuple[str, int | None], ...]
-"""From the tree of a module to a node: the names of fields, and places in those that are lists."""
+"""The path from the tree of a module to a node: field names, and positions in lists."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,13 @@ class Mutant:
     row: Each
     way: Way
     mistake: ast.AST | None
-    """What stands there; None for nothing else than there was."""
+    """The replacement; None if the node is removed."""
     line: int
     text: str
-    """What should stand in that line, and what does."""
+    """The original and the mutated text of the line."""
 
     def run(self) -> Each:
-        """The pass, of a namespace of its own."""
+        """The pass from a namespace of its own."""
         entry = self.row.transform
         if isinstance(entry, Idle):
             return self.row
@@ -134,7 +134,7 @@ class Mutant:
 
 
 def mutants(name: str) -> list[Mutant]:
-    """All mutants of a pass, in the order of its text; the first leaves every function as it is."""
+    """All mutants of a pass, in text order. The first one leaves every function unchanged."""
     row = PASSES[name]
     if not isinstance(row, Each):
         raise ValueError(f"`{name}` is more than a transform on each function")
@@ -167,7 +167,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _reached(tree: ast.Module, entry: str) -> set[ast.AST]:
-    """The functions, classes and methods of the module that the pass uses, by the names that stand in them."""
+    """The functions, classes and methods of the module that the pass uses, found by their names."""
     own: dict[tuple[str, str], ast.AST] = {}
     for definition in tree.body:
         if isinstance(definition, ast.FunctionDef | ast.ClassDef):
@@ -197,7 +197,7 @@ def _reached(tree: ast.Module, entry: str) -> set[ast.AST]:
 
 
 def _inside(definition: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or class, without what stands in methods."""
+    """The nodes of a function or class, without those in methods."""
     for node in ast.iter_child_nodes(definition):
         yield node
         if not (isinstance(definition, ast.ClassDef) and isinstance(node, ast.FunctionDef)):
@@ -208,7 +208,7 @@ SKIPPED = {"decorator_list", "annotation", "returns", "type_params"}
 
 
 def _places(tree: ast.Module, reached: set[ast.AST]) -> Iterator[tuple[Way, ast.AST]]:
-    """Every node of these functions and classes, with the way to it."""
+    """Every node of these functions and classes, with its path."""
     for k, statement in enumerate(tree.body):
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             yield from _below((("body", k),), statement, reached)
@@ -221,7 +221,7 @@ def _below(way: Way, node: ast.AST, reached: set[ast.AST]) -> Iterator[tuple[Way
     if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_inner and node not in reached:
         return
     if isinstance(node, ast.keyword) and node.arg == "strict":
-        return  # what `zip` checks is so
+        return  # the condition that `zip` checks always holds
     yield way, node
     for name, value in ast.iter_fields(node):
         if name in SKIPPED:
@@ -236,7 +236,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _with(tree: ast.AST, way: Way, node: ast.AST) -> ast.Module:
-    """The tree with another node at a place; all else is shared with it."""
+    """The tree with the node at a path replaced. Other nodes are shared."""
     (name, k), *rest = way
     field = getattr(tree, name)
     inner = field if k is None else field[k]
@@ -253,7 +253,7 @@ def _first_line(node: ast.AST) -> str:
     return ast.unparse(node).strip().splitlines()[0]
 
 
-# -- whether they are noticed ----------------------------------------------------------------------------------------
+# -- detection -------------------------------------------------------------------------------------------------------
 
 
 class TooLong(BaseException):
@@ -262,7 +262,7 @@ class TooLong(BaseException):
 
 @contextlib.contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` after so many seconds of computing; other processes do not count."""
+    """Raise `TooLong` after this many seconds of processor time. Other processes do not count."""
 
     def stop(number: int, frame: object) -> None:
         raise TooLong
@@ -282,7 +282,7 @@ def _cases(name: str) -> list[tuple[Case, str]]:
 
 
 def is_noticed(mutant: Mutant, name: str) -> bool:
-    """Whether a case of the pass comes out otherwise."""
+    """Whether a case of the pass has another result."""
     try:
         with at_most(MOST_SECONDS):
             run = mutant.run()

@@ -1,4 +1,4 @@
-"""An array needs one row if every iteration uses a row of its own. Index -1 and the last index are the same row."""
+"""An array needs only one row if every iteration uses its own row. Index -1 and the last index are the same row."""
 
 from __future__ import annotations
 

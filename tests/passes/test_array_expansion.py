@@ -1,4 +1,4 @@
-"""Which arrays are rows of one, and which are kept on a stack."""
+"""Arrays that become rows of one array, and arrays that are kept on a stack."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_values_that_one_iteration_keeps_for_itself_need_the_memory_of_one_itera
 
 
 def until_it_is_small(x, rate):
-    """Of the array in the middle only numbers are read again."""
+    """Only numbers of the array in the middle are read again."""
     while np.sum(x * x) > 0.1:
         middle = x - 0.5 * rate * x
         a, b = middle

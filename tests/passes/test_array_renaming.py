@@ -1,4 +1,4 @@
-"""Which swapped buffers are rows of all states, and where adjoints of buffers start by assignment."""
+"""Swapped buffers that become rows of all states, and adjoints of buffers that start with an assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches of both sweeps that become one: the numbers are those of differences, and nothing is kept."""
+"""Branches of both sweeps that are fused: the numbers agree with differences, and nothing is kept."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def sums_of_branches(x, scale):
         else:
             a = x[i] * x[i]
         total += a
-        weighted += total * a  # reads the sum, which moves behind the branch
+        weighted += total * a  # reads the sum, which moves after the branch
         if x[i] > 0.3:
             b = a * np.cos(x[i])
         else:

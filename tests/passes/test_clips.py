@@ -1,4 +1,4 @@
-"""The derivative of a clip is that of the two functions it stands for."""
+"""The derivative of a clip is that of its two functions."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Values that no branch selects contribute nothing to a gradient, not even NaN."""
+"""Values that no branch selects do not contribute to a gradient, not even NaN."""
 
 from __future__ import annotations
 

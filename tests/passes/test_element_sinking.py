@@ -1,4 +1,4 @@
-"""Elements that no index selects contribute nothing to a gradient, not even NaN."""
+"""Elements that no index selects do not contribute to a gradient, not even NaN."""
 
 from __future__ import annotations
 

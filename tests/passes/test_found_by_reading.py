@@ -10,7 +10,7 @@ BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 
 
 def no_sum_in_one_branch(x):
-    """A branch that throws the sum away: the order of the iterations matters."""
+    """A branch that discards the sum, so the order of the iterations matters."""
     s = 1.0
     for i in range(len(x) - 1, -1, -1):
         if x[i] > 0.5:
@@ -85,7 +85,7 @@ PROGRAMS = [
 def test_values_and_derivatives_are_those_of_the_program(program, backend):
     x = np.array([0.3, 0.7, 0.9, 0.2, 1.5])
     value, _ = srcdiff.value_and_grad(program, backend=backend)(clone(x))
-    np.testing.assert_allclose(value, program(clone(x)), rtol=1e-13)  # another order of a few additions
+    np.testing.assert_allclose(value, program(clone(x)), rtol=1e-13)  # a few additions in another order
     srcdiff.check(program, x, backend=backend)
 
 

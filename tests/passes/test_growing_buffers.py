@@ -13,7 +13,7 @@ from srcdiff.passes import growing_buffers
 
 
 def gradient(function, arguments):
-    """By differences so small that no loop makes more or fewer iterations."""
+    """Central differences with steps so small that trip counts do not change."""
     at, *others = arguments
     moved = np.asarray(at, float)
     found = np.empty_like(moved)
@@ -28,7 +28,7 @@ def gradient(function, arguments):
 
 
 HUGE = 10**13
-"""So many numbers are 72 TiB."""
+"""A buffer for this many numbers would need 72 TiB."""
 
 
 def left_by_break(x, n):
@@ -164,7 +164,7 @@ PROGRAMS: dict[Any, Any] = {
 
 @pytest.fixture(params=["from the start", "as they run"])
 def memory(request, monkeypatch):
-    """With memory for all iterations of these programs at first, and with so little that it grows again and again."""
+    """Runs the test with an initial buffer for all iterations, and with one so small that it grows repeatedly."""
     if request.param == "as they run":
         monkeypatch.setattr(growing_buffers, "_START", 2)
 

@@ -25,7 +25,7 @@ def reads_what_the_iteration_before_has_emptied(x, n, steps):
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
 def test_zeros_that_the_next_iteration_reads_stay(backend):
-    """`b[0]` is 1 at first, then 0, then 1; all else that is read has been emptied. So the sum is `2 x`."""
+    """`b[0]` is 1 at first, then 0, then 1. All other elements are zero when they are read. So the sum is `2 x`."""
     value, gradient = srcdiff.value_and_grad(reads_what_the_iteration_before_has_emptied, backend=backend)(1.5, 4, 3)
 
     assert value == reads_what_the_iteration_before_has_emptied(1.5, 4, 3) == 3.0

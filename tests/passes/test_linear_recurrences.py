@@ -1,4 +1,4 @@
-"""Recurrences that are split in two loops give the numbers that they gave in one."""
+"""Recurrences that are split into two loops give the same numbers as one loop."""
 
 import numpy as np
 import pytest

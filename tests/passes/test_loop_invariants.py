@@ -21,7 +21,7 @@ def turned(points, angle):
 
 
 def turned_by_numbers(points, angle):
-    """The same, with everything before the loop."""
+    """The same, with the invariants computed before the loop."""
     theta = np.sqrt(angle[0] ** 2 + angle[1] ** 2)
     c, s, k = np.cos(theta), np.sin(theta), angle[0] / theta
     total = 0.0

@@ -1,6 +1,6 @@
 """The cases of a pass detect mistakes in it: few mutants of a sample survive.
 
-`python -m tests.passes.mutations` makes all of them, and lists those that no case notices.
+`python -m tests.passes.mutations` makes all mutants, and lists those that no case detects.
 """
 
 import signal
@@ -11,7 +11,9 @@ import pytest
 from tests.passes import PASSES, Each, all_cases
 from tests.passes.mutations import TooLong, at_most, is_noticed, mutants
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a mutant that does not end cannot be stopped")
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="a mutant that does not terminate cannot be stopped"
+)
 
 SAMPLED = (
     "array_contraction",
@@ -38,7 +40,7 @@ def test_a_pass_that_does_nothing_is_noticed(name):
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_mistakes_are_noticed(name):
-    """Some make no difference; of those that are spread over the text, at least two thirds do."""
+    """Some mutations have no effect. Of a sample over the text, at least two thirds are detected."""
     found = mutants(name)[1:]
     sample = found[:: max(1, len(found) // PER_PASS)][:PER_PASS]
 
@@ -48,7 +50,7 @@ def test_mistakes_are_noticed(name):
 
 
 def test_a_pass_without_a_mistake_is_not_noticed():
-    """What is compiled anew does what the pass does: it is the mistakes that are noticed."""
+    """Recompilation alone does not change the pass, so only the mistakes are detected."""
     mutant = mutants("cse")[1]
 
     assert is_noticed(mutant, "cse")

@@ -1,6 +1,6 @@
-"""The programs of the cases run: derivatives agree with central differences, and other passes change no number.
+"""The programs of the cases run: derivatives agree with central differences, and other passes preserve all numbers.
 
-So a part after `# ---- after` that is wrong cannot be written down by accident.
+So a wrong part after `# ---- after` cannot be recorded by accident.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def function_of(program: Program) -> Runs:
 
 
 def emitted(program: Program) -> Runs:
-    """The main function; what it writes into its arguments is lost."""
+    """The main function. Its writes into arguments are lost."""
     function = function_of(program)
     return lambda *args: function(*copies(args))
 
@@ -65,7 +65,7 @@ def half(case: Case, number: int) -> Program:
 
 
 def choices(param: Value, number: int) -> Sequence[Any]:
-    """What is passed for a parameter: integers are counts, also of nothing, and branches go both ways."""
+    """The values for a parameter: integers are counts, including zero, and both sides of branches are taken."""
     match param.type:
         case Scalar("int64"):
             return COUNTS
@@ -84,7 +84,7 @@ def choices(param: Value, number: int) -> Sequence[Any]:
 
 
 def points(program: Program) -> list[Point]:
-    """Arguments with which the program raises nothing; there are some."""
+    """Arguments for which the program does not raise. There is at least one."""
     run, found = emitted(program), []
     for args in product(*(choices(p, k) for k, p in enumerate(program.main.params))):
         try:
@@ -105,7 +105,7 @@ def is_single(program: Program) -> bool:
 
 
 def tolerance(program: Program) -> tuple[float, float]:
-    """The step of the differences, and how exact they are."""
+    """The step of the differences, and their accuracy."""
     return (1e-2, 2e-3) if is_single(program) else (1e-6, 1e-7)
 
 
@@ -116,7 +116,7 @@ def difference(run: Runs, point: Point, place: int, along: Any, step: float) -> 
 
 
 def directions(argument: Any) -> list[Any]:
-    """One for each number."""
+    """One direction for each number."""
     if not isinstance(argument, np.ndarray):
         return [1.0]
     return [np.eye(1, argument.size, k).reshape(argument.shape).astype(argument.dtype) for k in range(argument.size)]
@@ -155,7 +155,7 @@ def check_tangent(run: Runs, tangent: Runs, point: Point, wrt: list[int], step: 
 
 @pytest.mark.parametrize("case", of(*STEPS))
 def test_gradient_of_a_program_for_one_step(case: Case) -> None:
-    """What a step has made is right if all steps together are."""
+    """The result of a single step is right if the result of all steps is."""
     before = half(case, 0)
     run, gradient = emitted(before), emitted(reverse(half(case, 0), case.options()))
     for point in points(before):
@@ -212,7 +212,7 @@ def test_jacobian_is_that_of_central_differences(case: Case) -> None:
 
 @pytest.mark.parametrize("case", of("derivative_expansion"))
 def test_nested_derivative_is_that_of_central_differences(case: Case) -> None:
-    """The first derivative of the program, of parameters of the program."""
+    """The first derivative in the program, with respect to parameters of the program."""
     before, after = half(case, 0), emitted(half(case, 1))
     found = [o for o in walk(before.main.body) if isinstance(o, Derivative)]
     if not found or set(found[0].outs).isdisjoint(before.main.body.yields):
@@ -248,7 +248,7 @@ def test_pass_changes_no_number(case: Case) -> None:
         for value, same in zip(run(*point), again(*point), strict=True):
             np.testing.assert_allclose(
                 same, value, rtol=1e-6 if is_single(before) else 1e-14
-            )  # a library adds up in another order
+            )  # a library adds in another order
 
 
 def test_a_wrong_derivative_is_found() -> None:

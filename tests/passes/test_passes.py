@@ -12,7 +12,7 @@ CASES = all_cases()
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_pass_makes_what_is_expected(case):
-    """`python -m tests.passes` writes the files anew."""
+    """`python -m tests.passes` writes the files again."""
     assert case.expected() == case.made()
 
 

@@ -1,4 +1,4 @@
-"""Products in loops that write into one array: the numbers are those of differences, however the loops run."""
+"""Products in loops that write into one array: the numbers agree with differences, for all trip counts."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def two_at_a_time(w, x, steps):
     total = 0.0
     for t in range(steps):
         first = w @ x
-        second = w @ first  # reads the first while it is written itself
+        second = w @ first  # reads the first product while it is written
         third = first @ w
         view = second[::-1]
         for k in range(len(x)):

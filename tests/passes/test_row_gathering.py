@@ -1,4 +1,4 @@
-"""Stencils whose adjoint collects rows: the numbers are those of differences, on grids with and without a middle."""
+"""Stencils whose adjoint gathers rows: the numbers agree with differences, on grids with and without inner rows."""
 
 import numpy as np
 import pytest

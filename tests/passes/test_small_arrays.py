@@ -1,4 +1,4 @@
-"""Small arrays of known size: no allocation and no library call is left in loops, and the numbers are NumPy's."""
+"""Small arrays of known size: loops contain no allocation and no library call, and the numbers are NumPy's."""
 
 import re
 
@@ -75,7 +75,7 @@ def test_numbers_are_those_of_numpy(function, matrix):
     expected = function(a)
     actual = srcdiff.differentiable(function, backend="python")(a)
     scale = np.max(np.abs(expected))
-    tolerance = 1e-13 * np.linalg.cond(a)  # both are exact for a matrix that differs by roundings
+    tolerance = 1e-13 * np.linalg.cond(a)  # both are exact for a matrix with perturbations of rounding size
     assert np.max(np.abs(actual - expected)) <= tolerance * scale
 
 

@@ -1,7 +1,8 @@
-"""Every row of the rule table that holds for complex numbers, against differences along the real and imaginary axes.
+"""Every row of the rule table for complex numbers, compared with differences along the real and imaginary axes.
 
-This file knows no rule by name. A row says the derivative `p` of an analytic function, and perhaps the derivative `q`
-by the conjugate: along a direction, the function changes by `p * d + q * conj(d)`; of a real result, by the real part.
+This file contains no rule by name. A row states the derivative `p` of an analytic function, and optionally the
+derivative `q` with respect to the conjugate: along a direction, the function changes by `p * d + q * conj(d)`; if the
+result is real, by the real part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def _infinities_are_no_news():
 
 @functools.cache
 def points(name):
-    """Numbers away from zero and from the branch cuts, the same in every run; real ones where a row takes no others."""
+    """Numbers away from zero and from the branch cuts, equal in every run. Rows for real numbers get real ones."""
     random, rule = np.random.default_rng(2), RULES[name]
     found = []
     for _ in range(SAMPLES):
@@ -48,7 +49,7 @@ def points(name):
 
 
 def change(rule: Rule, point, parameter, direction):
-    """How the row says the function changes along a direction."""
+    """The change of the function along a direction, according to the row."""
     out = apply(rule.name, *point.values())
     known = {**point, "out": out}
     for name, formula in rule.let:
@@ -77,7 +78,7 @@ def disagreements(rule: Rule):
         if not np.isclose(
             change(rule, point, parameter, direction),
             difference(rule.name, point, parameter, direction),
-            rtol=tolerance,  # the differences are of fourth order, and those of singles of few digits
+            rtol=tolerance,  # differences of fourth order; in single precision they have few digits
             atol=tolerance,
         )
     ]

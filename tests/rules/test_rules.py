@@ -1,8 +1,9 @@
-"""Every row of the rule table, against differences, and every spelling, against the functions users call.
+"""Every row of the rule table, compared with differences, and every spelling, compared with the functions users call.
 
-This file knows no rule by name. The numerical derivative is the sharpest that the primitive allows: a step of one where
-it is a straight line, a complex step (Squire and Trapp, SIAM Review 40, 1998) where NumPy continues it analytically,
-else central differences of fourth order. That it is a line, or analytic, is seen from its agreement with those.
+This file contains no rule by name. The numerical derivative is the most accurate one for the primitive: a step of one
+for linear functions, a complex step (Squire and Trapp, SIAM Review 40, 1998) for functions that NumPy continues
+analytically, otherwise central differences of fourth order. A function counts as linear or analytic if the results
+agree with those of differences.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Inputs = Mapping[str, Any]
 NAMES = sorted(RULES)
 MAKES_COMPLEX = {name for name in NAMES if PRIMITIVES[name].result.startswith("complex")}
 REAL = [n for n in NAMES if n not in MAKES_COMPLEX and all(d.kind != "complex" for d in RULES[n].domain.values())]
-"""The rows of real numbers; what they and others say of complex ones is in test_complex_rules.py."""
+"""The rows of real numbers. Those of complex numbers are tested in test_complex_rules.py."""
 DIFFERENTIABLE = [name for name in REAL if RULES[name].partials]
 SAMPLES = 8
 ROUNDING = float(np.finfo(float).eps)
@@ -57,7 +58,7 @@ def _infinities_are_no_news():
 
 @functools.cache
 def spelled(name: str) -> Callable[..., Any]:
-    """The primitive as plain Python: its spelling, run."""
+    """The primitive as plain Python, compiled from its spelling."""
     arguments = ["first", "second", "third", "fourth"][: PRIMITIVES[name].arity]
     text = f"lambda {', '.join(arguments)}: {PRIMITIVES[name].spelling.format(*arguments)}"
     function: Callable[..., Any] = eval(text, {"np": np, "math": math, "special": scipy.special, **SUPPORT})
@@ -66,7 +67,7 @@ def spelled(name: str) -> Callable[..., Any]:
 
 def apply(name: str, *arguments: Any) -> Any:
     result = spelled(name)(*arguments)
-    return np.float64(result) if type(result) is float else result  # which divides by zero as NumPy does
+    return np.float64(result) if type(result) is float else result  # divides by zero as NumPy does
 
 
 def value_of(formula: ast.expr, known: Inputs) -> Any:
@@ -79,7 +80,7 @@ def value_of(formula: ast.expr, known: Inputs) -> Any:
 
 
 def partials_at(rule: Rule, inputs: Inputs) -> dict[str, Any]:
-    """What the row says the derivatives are, by argument."""
+    """The derivatives of the row, by argument."""
     known = {**inputs, "out": apply(rule.name, *inputs.values())}
     for name, formula in rule.let:
         known[name] = value_of(formula, known)
@@ -87,7 +88,7 @@ def partials_at(rule: Rule, inputs: Inputs) -> dict[str, Any]:
 
 
 def tangent_of(formula: ast.expr, known: Inputs, tangents: Inputs) -> Any:
-    """The derivative of a formula by the rules; None where no rule finds a way to what is moved."""
+    """The derivative of a formula by the rules; None if no rule applies."""
     if isinstance(formula, ast.Name):
         return tangents.get(formula.id)
     if isinstance(formula, ast.Constant):
@@ -108,7 +109,7 @@ def tangent_of(formula: ast.expr, known: Inputs, tangents: Inputs) -> Any:
 
 
 def tangents_of_partials(rule: Rule, inputs: Inputs, direction: str) -> dict[str, Any]:
-    """The second derivatives that follow from the rules, by the argument of the first derivative."""
+    """The second derivatives by the rules, by the argument of the first derivative."""
     known = {**inputs, "out": apply(rule.name, *inputs.values())}
     tangents = {direction: 1.0}
     if direction in rule.partials:
@@ -120,12 +121,12 @@ def tangents_of_partials(rule: Rule, inputs: Inputs, direction: str) -> dict[str
     return {parameter: 0.0 if tangent is None else tangent for parameter, tangent in found.items()}
 
 
-# ------------------------------------------------------------------------------------------------ where, and how far
+# ------------------------------------------------------------------------------------ the points, and the tolerances
 
 
 @functools.cache
 def samples(name: str) -> tuple[Inputs, ...]:
-    """Points in the domain of a row, the same in every run."""
+    """Points in the domain of a row, equal in every run."""
     random = np.random.default_rng(1)
     kinds: dict[str, Callable[[float], Any]] = {"real": np.float64, "int": int, "bool": lambda x: x >= 1.0}
     points = []
@@ -143,14 +144,14 @@ def edges(name: str) -> tuple[Inputs, ...]:
 
 
 def real_parameters(name: str) -> list[str]:
-    """The parameters that have derivatives, and formulas for them."""
+    """The parameters with derivatives, and their formulas."""
     domains = RULES[name].domain.items()
     return [p for p, domain in domains if domain.kind == "real" and p not in RULES[name].refused]
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A numerical derivative and what a right derivative may differ from it by."""
+    """A numerical derivative and the allowed difference of a correct one."""
 
     value: float
     tolerance: float
@@ -160,7 +161,7 @@ class Slope:
 
 
 def slope_at(function: Callable[[Any], Any], at: Any) -> Slope:
-    """The sharpest numerical derivative, which is one that the differences confirm."""
+    """The most accurate numerical derivative that the differences confirm."""
     rough = differences(function, at)
     for method in (step_of_one, complex_step):
         sharp = method(function, at)
@@ -170,7 +171,7 @@ def slope_at(function: Callable[[Any], Any], at: Any) -> Slope:
 
 
 def step_of_one(function: Callable[[Any], Any], at: Any) -> Slope | None:
-    """A straight line has no truncation error; what is left is the rounding of the values."""
+    """A linear function has no truncation error; only the values are rounded."""
     behind, middle, ahead = (function(at + step) for step in (-1.0, 0.0, 1.0))
     rounding = 4 * noise_of(behind, middle, ahead)
     if not abs(float(behind) - 2 * float(middle) + float(ahead)) <= rounding:
@@ -179,7 +180,7 @@ def step_of_one(function: Callable[[Any], Any], at: Any) -> Slope | None:
 
 
 def complex_step(function: Callable[[Any], Any], at: Any) -> Slope | None:
-    """Nothing cancels, so what is left are some roundings in the function and in the formula."""
+    """There is no cancellation, so only a few rounding errors of the function and the formula remain."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -192,7 +193,7 @@ def complex_step(function: Callable[[Any], Any], at: Any) -> Slope | None:
 
 
 def differences(function: Callable[[Any], Any], at: Any, step: float = 2.0**-9) -> Slope:
-    """Fourth order, at two steps: their difference is the truncation error of the coarser, and 16 times the finer's."""
+    """Fourth order, at two steps. The difference of both is 15/16 of the truncation error of the coarser one."""
     coarse, fine = (fourth_order(function, at, h) for h in (step, step / 2))
     rounding = noise_of(*(function(at + k * step) for k in (-2, -1, 0, 1, 2))) / step
     return Slope(fine, abs(fine - coarse) + 16 * rounding)
@@ -204,7 +205,7 @@ def fourth_order(function: Callable[[Any], Any], at: Any, h: float) -> float:
 
 
 def noise_of(*values: Any) -> float:
-    """How much rounding has moved the values, as their types hold them."""
+    """The rounding error of the values in their type."""
     types_ = [type(value) for value in values if isinstance(value, np.floating)]
     epsilon = max((float(np.finfo(type_).eps) for type_ in types_), default=ROUNDING)
     return epsilon * (1.0 + max(abs(float(value)) for value in values))
@@ -231,7 +232,7 @@ def slopes(name: str) -> tuple[Mapping[str, Slope], ...]:
 
 
 def disagreements(rule: Rule) -> list[str]:
-    """Where a row is wrong: at a sample by its numerical derivative, at an edge by its convention."""
+    """The errors of a row: at samples, compared with numerical derivatives; at edges, with their convention."""
     found = []
     for point, expected in zip(samples(rule.name), slopes(rule.name), strict=True):
         actual = partials_at(rule, point)
@@ -245,7 +246,7 @@ def disagreements(rule: Rule) -> list[str]:
         found += [
             f"{rule.name} at {point}: with respect to {parameter} {actual.get(parameter, 0.0)}, should be {convention}"
             for parameter, convention in edge.partials.items()
-            # a rounding or two in the formula
+            # one or two rounding errors in the formula
             if not np.isclose(actual.get(parameter, 0.0), convention, rtol=4 * ROUNDING, atol=0.0, equal_nan=True)
         ]
     return found
@@ -262,13 +263,13 @@ def test_row_agrees_with_differences(name):
 
 @pytest.mark.parametrize("name", REAL)
 def test_differences_are_sharp(name):
-    # A hundredth of the mutation below, which is what a test of this table has to see.
+    # A hundredth of the mutation below, which this test must detect.
     dull = [one for point in slopes(name) for one in point.values() if one.tolerance > 1e-4 * (1 + abs(one.value))]
     assert [] == dull
 
 
 def mutations(rule: Rule) -> list[Rule]:
-    """The row with one partial a little larger, with the wrong sign, or forgotten; a constant that is not."""
+    """The row with one partial slightly larger, with the wrong sign, or missing; or a constant with a derivative."""
     mutants = []
     for parameter, formula in rule.partials.items():
         others = {p: f for p, f in rule.partials.items() if p != parameter}
@@ -307,7 +308,7 @@ def test_rules_differentiate_the_formulas_of_the_row(name):
 def test_convention_does_not_poison_the_next_order(name):
     rule = RULES[name]
     for point in edges(name):
-        # At infinity, or where a derivative is as good as infinite, the next order may be no number.
+        # At infinity, or if a derivative is close to overflow, the next order may be NaN.
         if all(abs(number) < 1e100 for number in (*point.values(), *partials_at(rule, point).values())):
             for direction in rule.parameters:
                 second = tangents_of_partials(rule, point, direction)
@@ -318,7 +319,7 @@ def test_convention_does_not_poison_the_next_order(name):
 
 
 def same(one: Any, other: Any) -> bool:
-    # The libraries' functions differ by some units in the last place.
+    # The libraries' functions differ by a few units in the last place.
     return bool(np.isclose(float(one), float(other), rtol=32 * ROUNDING, atol=ROUNDING, equal_nan=True))
 
 
@@ -349,9 +350,9 @@ COLUMNS = {"real": "real", "int": "whole", "bool": "truth"}
 
 @functools.cache
 def everything() -> Any:
-    """All spellings in one function: the arguments of the row numbered `k` are in `real[k, :]` and so on.
+    """All spellings in one function. The arguments of row `k` are in `real[k, :]` and so on.
 
-    It returns tuples of ten, since Numba takes no tuple display of more than thirty.
+    It returns tuples of ten, because Numba does not support tuple displays of more than thirty.
     """
     lines = ["def everything(real, whole, truth):"]
     for k, name in enumerate(REAL):
@@ -402,7 +403,7 @@ def test_results_have_the_types_that_the_table_says(dtype):
 
 
 def result_type(name: str, dtype: types.Type) -> types.Type:
-    """What the table says, for arguments of this type."""
+    """The result type in the table, for arguments of this type."""
     result = PRIMITIVES[name].result
     always = {"float64": types.float64, "float32": types.float32, "int": types.int64, "bool": types.boolean}
     if result in always:

@@ -1,4 +1,4 @@
-"""The support functions at known values, by their recurrences, and outside their domains."""
+"""The support functions at known values, in their recurrences, and outside their domains."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _infinities_are_no_news():
 
 
 def close(expected: float, actual: float, largest: float = 0.0) -> bool:
-    """Within some roundings of the largest term that enters."""
+    """Whether the difference is a few roundings of the largest term."""
     return abs(expected - actual) <= 32 * ROUNDING * max(abs(expected), largest)
 
 
@@ -100,7 +100,7 @@ POINTS = [float(x) for x in np.linspace(-12.3, 24.6, 75)] + [1e-3, 1e-9, -1e-9, 
 
 @pytest.mark.parametrize("x", POINTS)
 def test_recurrences_hold(x):
-    step = abs((x + 1.0) - 1.0 - x)  # by which the rounding of x + 1 moves the other side
+    step = abs((x + 1.0) - 1.0 - x)  # the rounding of x + 1 moves the other side by this step
     assert close(digamma(x) + 1 / x, digamma(x + 1), abs(1 / x) + step / ROUNDING * abs(trigamma(x + 1)))
     assert close(trigamma(x) - 1 / x**2, trigamma(x + 1), 1 / x**2 + step / ROUNDING * abs(polygamma(2, x + 1)))
     for n in (1, 2, 3, 4):

@@ -7,7 +7,7 @@ import pytest
 from srcdiff.rules import RULES
 from srcdiff.rules.table import REAL, RowError, constant, edge, elementwise
 
-# The row is one that the table has already, so that a mistake which is not found is found as the second row.
+# The table already has the row, so that an undetected mistake is reported as a duplicate.
 REFUSED = {
     "`sine` is not a primitive": lambda: elementwise("sine(x)", x="1.0"),
     "`sin` takes 1 arguments, not 2": lambda: elementwise("sin(x, y)", x="1.0"),

@@ -1,1 +1,1 @@
-"""What srcdiff reads of SciPy."""
+"""The functions of SciPy that srcdiff supports."""

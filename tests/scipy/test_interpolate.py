@@ -1,4 +1,4 @@
-"""`scipy.interpolate`: interpolants made inside and outside, with respect to points, values and places."""
+"""`scipy.interpolate`: interpolants made inside and outside, with respect to points, values and arguments."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {
 
 
 def moved(a: Any, dots: Any, step: float) -> Any:
-    """An argument beside this one; only the elements of a sparse array move."""
+    """A perturbed argument. Only the elements of a sparse array change."""
     if not sparse.issparse(a):
         return a + step * dots
     found = a.copy()
@@ -112,7 +112,7 @@ def test_compiled_code_does_the_same(name):
     f, a, x = CASES[name]
     g = srcdiff.grad(f, wrt=(0, 1))
     g(a, x)
-    found = g(a, x)  # by code of its own for repeated calls
+    found = g(a, x)  # repeated calls have separate code
     assert type(found[0]) is type(a)
     wanted = srcdiff.grad(f, wrt=(0, 1), backend="python")(a, x)
     np.testing.assert_allclose(found[0].data, wanted[0].data, rtol=1e-9)

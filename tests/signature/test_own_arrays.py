@@ -25,7 +25,7 @@ class Field:
 
 
 class Labelled(np.ndarray):
-    """A subclass of arrays, which is refused unless it says that it may be taken for an array."""
+    """A subclass of ndarray. It is refused unless it declares that it can be treated as an array."""
 
     def __srcdiff_array__(self) -> Any:
         return self.view(np.ndarray)
