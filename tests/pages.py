@@ -4,7 +4,7 @@ The Python blocks of a page run in order, like the cells of a notebook, and shar
 (```python title="model.py") is also a file for the shell blocks. Shell blocks run after the Python blocks, if the page
 shows their output. The text between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
 
-`python -m tests.pages` writes outputs and tables again, of all pages and notebooks or of those that are named.
+`python -m tests.pages` writes the outputs and tables of all pages and notebooks again, or only those of the named ones.
 """
 
 import ast
@@ -35,7 +35,7 @@ PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 NOTEBOOKS = sorted((PROJECT / "docs").rglob("*.ipynb"))
 PRINTS = "<!-- prints -->"
-"""The block after this comment is exactly what the block before it prints."""
+"""The block after this comment is exactly the output of the block before it."""
 
 _FENCE = re.compile(r'^```(\w*)(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _PRINTED = re.compile(r"^<!-- printed: ([\w ]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
@@ -43,7 +43,7 @@ _PRINTED = re.compile(r"^<!-- printed: ([\w ]+) -->\n(.*?)^<!-- end -->$", re.MU
 
 @dataclass(frozen=True)
 class Block:
-    """A program or a command, the line where it starts, and, where the page shows that, what it prints and where."""
+    """A program or a command, the line where it starts, its output on the page, and the place of the output."""
 
     language: str
     name: str
@@ -70,7 +70,7 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def run(page: Path, folder: Path) -> list[tuple[Block, str]]:
-    """What each block of a page prints."""
+    """The output of each block of a page."""
     blocks = blocks_of(page.read_text(encoding="utf-8"))
     programs = [block for block in blocks if block.language == "python"]
     files = []
@@ -90,7 +90,7 @@ def run(page: Path, folder: Path) -> list[tuple[Block, str]]:
 
 
 def _printed_by(files: list[str], folder: Path) -> list[str]:
-    """What programs print: in this process, which has imported Numba already, unless they say how that is done."""
+    """The output of programs: in this process, which has imported Numba already, unless they need a new one."""
     if any("NUMBA_" in Path(file).read_text(encoding="utf-8") for file in files):
         printed: list[str] = json.loads(_output([sys.executable, "-m", "tests.session", *files], folder))
         return printed
@@ -120,7 +120,7 @@ def _output(command: list[str], folder: Path) -> str:
 
 
 def run_notebook(notebook: Path, folder: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each code cell with what it prints. The cells run like the blocks of a page: no Jupyter is needed.
+    """Each code cell with its output. The cells run like the blocks of a page: no Jupyter is needed.
 
     Cells with the tag `picture` only draw. They are left out, because the tests do not need matplotlib.
     """
@@ -134,7 +134,7 @@ def run_notebook(notebook: Path, folder: Path) -> Iterator[tuple[dict[str, Any],
 
 
 def shown_by(cell: dict[str, Any]) -> str:
-    """What a notebook shows below a cell."""
+    """The output that a notebook shows below a cell."""
     return "".join("".join(output["text"]) for output in cell["outputs"])
 
 
@@ -172,7 +172,7 @@ def _errors() -> str:
 
 
 def _errors_one_by_one() -> Iterator[str]:
-    """Each kind of problem with the example that is its test, and what is said about it."""
+    """Each kind of problem with the example that is its test, and its description."""
     for code, kind in sorted(CATALOGUE.items()):
         with tempfile.TemporaryDirectory() as folder:
             message = str(refusal_of_row(code, Path(folder))).replace(f"{folder}{os.sep}", "").strip("\n")
@@ -184,7 +184,7 @@ def _errors_one_by_one() -> Iterator[str]:
 
 
 def _layers() -> str:
-    """The packages and modules of srcdiff in the order of their imports, with what they say about themselves."""
+    """The packages and modules of srcdiff in the order of their imports, with their docstrings."""
     rows = []
     for layer in ORDER:
         folder = PACKAGE / layer
@@ -224,7 +224,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they are now."""
+    """The page with its current tables."""
     return _PRINTED.sub(lambda region: f"<!-- printed: {region[1]} -->\n\n{TABLES[region[1]]()}\n<!-- end -->", page)
 
 
