@@ -12,7 +12,7 @@ from benchmarks.systems import OF_PATTERNS, OWN, SYSTEMS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for, print the tables, and write `results.json` and the plots if there is a folder for them."""
+    """Run the benchmarks, print the tables, and write `results.json` and the plots if a folder is given."""
     chosen = parse(arguments)
     if chosen.show:
         shown = run.Run.from_json(chosen.show.read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def grow(chosen: argparse.Namespace) -> int:
-    """Measure how first calls grow, print it, and write `growth.json` if there is a folder for it."""
+    """Measure how first calls grow, print the tables, and write `growth.json` if a folder is given."""
 
     def save(found: growth.Growth) -> None:
         if chosen.output is not None:

@@ -1,4 +1,4 @@
-"""Measures what threads gain: primal programs with `prange`, compiled by Numba, and their gradients by srcdiff.
+"""Measures the speed-up by threads: primal programs with `prange`, compiled by Numba, and their gradients by srcdiff.
 
     python -m benchmarks.parallel                     one thread against all, on an idle machine
     python -m benchmarks.parallel --threads 2 --quick smaller arrays

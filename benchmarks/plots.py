@@ -126,7 +126,7 @@ def time_by_size(found: Findings) -> Any:
 def memory_by_size(found: Findings) -> Any:
     def megabytes(program: str, size: int, system: str) -> float | None:
         kept = found.kept(program, size, system)
-        return None if kept is None else max(kept, 1e4) / 1e6  # the measurement is not finer
+        return None if kept is None else max(kept, 1e4) / 1e6  # the resolution of the measurement
 
     systems = [s for s in found.systems if s != "primal"]
     return _by_size(found, systems, megabytes, "Memory kept beyond the primal's, in MB, against size")

@@ -59,7 +59,7 @@ class Worker:
         self.batch = 1
 
     def first(self, program: str, size: int, save: str) -> dict[str, Any]:
-        self.call = lambda: None  # what was measured before is freed
+        self.call = lambda: None  # free the previous program
         chosen = programs.load(program)
         arguments = chosen.arguments(size)
         start, busy = time.perf_counter(), time.process_time()

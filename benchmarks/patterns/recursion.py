@@ -1,4 +1,4 @@
-"""A recursive function that calls itself twice: what it costs should grow with the number of calls."""
+"""A recursive function that calls itself twice: its cost should be proportional to the number of calls."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rosenbrock's function of a few numbers: what a call costs when there is next to nothing to compute."""
+"""Rosenbrock's function of a few numbers: the overhead of a call."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """The systems of the benchmark, one module for each library. Each runs in a process of its own.
 
 A module has `version()` and `prepare(program, arguments, variant)`, which returns a call without arguments that gives
-the value and the gradients in the library's own types, and `to_numpy(result)`. What the library cannot do raises
+the value and the gradients in the library's own types, and `to_numpy(result)`. An unsupported program raises
 `RefusedError` with the reason. A module imports NumPy, its library and the programs, and nothing else of ours.
 """
 

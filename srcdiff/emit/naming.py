@@ -188,7 +188,7 @@ class _Namer:
         return self.unused(*self.role(members), *plain)
 
     def role(self, members: list[Value]) -> tuple[str, ...]:
-        """What a value without a name is for: a factor of products, a difference, the limit of a loop."""
+        """The role of a value without a name: a factor of products, a difference, the limit of a loop."""
         definition = self.definition.get(members[0])
         if len(members) > 1 or not isinstance(definition, Apply):
             return ()

@@ -56,7 +56,7 @@ from srcdiff.signature.trees import NODES
 
 
 def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
-    """A problem in another file, with the line that leads there; one in a library, at the user's line that does."""
+    """A problem in another file, shown with the line that leads there; one in a library, shown at the user's line."""
     call = None if problem.span is None else led_to.get(problem.span.file)
     if call is None or problem.span is None:
         return problem
@@ -75,10 +75,10 @@ _LIBRARY_CALL = "this call leads into a library that srcdiff cannot differentiat
 
 
 def _rule_for_call(span: Span) -> str:
-    """The lines that declare a rule for the function that is called at a place."""
+    """The lines to write to declare a rule for the function that is called at this place."""
     try:
         call = ast.parse(span.text[span.column : span.end_column], mode="eval").body
-    except SyntaxError:  # it goes on in the next line
+    except SyntaxError:  # the expression continues in the next line
         call = None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute):
         return declared_as(ast.unparse(call.func), len(call.args) + len(call.keywords))
@@ -86,12 +86,12 @@ def _rule_for_call(span: Span) -> str:
 
 
 def _one_a_line(problems: list[Problem]) -> list[Problem]:
-    """Of the problems that a library has, the first that comes from a line of the user's."""
+    """Keep the first of the problems in a library that one line of the user causes."""
     first = {p.span: p for p in reversed(problems) if p.message.startswith(_LIBRARY_CALL)}
     return [p for p in problems if first.get(p.span, p) is p or not p.message.startswith(_LIBRARY_CALL)]
 
 
-_MOST_SPLITS = 4  # each may double what follows it
+_MOST_SPLITS = 4  # each split may double the code after it
 
 
 def read(
@@ -104,12 +104,12 @@ def read(
     kernel: bool = False,
     error_model: str = "",
 ) -> Reading:
-    """The function as IR, for arguments of these descriptions; every problem found is reported together.
+    """Read a function with arguments of these descriptions as IR. All problems are reported together.
 
-    `exact` is about broadcasting (see broadcasting.py). A function of the library is read for a place `inside` the
-    user's program. With `derivative`, that derivative of the function is read instead of it. A `kernel` is what a
-    thread of a GPU runs. With an `error_model`, that is what division by zero does, whatever Numba was told. Where a
-    name has two types after a branch or a loop, and is used, what follows is read for each.
+    `exact` selects exact broadcasting (see broadcasting.py). A library function is read for a place `inside` the user's
+    program. With `derivative`, that derivative of the function is read instead of it. A `kernel` runs in GPU threads.
+    `error_model` sets the behaviour of division by zero, and overrides Numba's option. If a name has two types after a
+    branch or a loop, and is used, the code after it is read for each of them.
     """
     split: set[ast.AST] = set()
     stateful: set[type] = set()
@@ -141,7 +141,7 @@ def read(
         except (TypeError, ValueError, AttributeError, IndexError) as error:
             if first is None:
                 raise
-            raise first from error  # what follows makes no sense for one of the types
+            raise first from error  # the code that follows is not valid for one of the types
 
 
 def _read(
@@ -152,7 +152,7 @@ def _read(
     derivative: Any,
     mentioned: Iterable[Found],
 ) -> Reading:
-    assert ROWS  # the tables have all their rows
+    assert ROWS  # the tables are complete
     node = captured.node
     reader.span = inside if reader.frame.library else reader.span_of(node)
     called = captured.method or captured.function
@@ -189,7 +189,7 @@ def _read(
         result = MISSING
     except NeverReturns:
         if not reader.problems:
-            result = Static(0.0)  # every path raises: the program has no value, and raises before it needs one
+            result = Static(0.0)  # every path raises, so the result is never used
         else:
             result = MISSING
     except RecursionFound as escaped:
@@ -242,7 +242,7 @@ def _changed_attributes(reader: Reader, given: Iterable[Object], before: Mapping
 
 
 def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:
-    """The names of lists of the caller's that the function changes."""
+    """The names of the caller's lists that the function changes."""
 
     def visit(x: Abstract, name: str) -> Iterator[str]:
         if isinstance(x, List):
@@ -258,7 +258,7 @@ def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[An
 
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
-    """What stands for an argument, and the parameters it is made of; lists come as arrays."""
+    """The abstract value of an argument, and its parameters. Lists become arrays."""
     if d.kind in ("tuple", "record"):
         look_at_class(reader, d.layout.kind)
         parts = [_argument(reader, p, d.layout.variable(name, k), lists) for k, p in enumerate(d.parts)]
@@ -288,7 +288,7 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
 
 
 def _with_contents(reader: Reader, result: Abstract) -> Abstract:
-    """The result with its lists replaced by what they hold."""
+    """The result, with its lists replaced by their contents."""
 
     def visit(x: Abstract) -> Abstract:
         match x:

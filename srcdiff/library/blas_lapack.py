@@ -322,7 +322,7 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
 
 
 def phase_adjoint(vectors: Any, angles: Any, is_real: Any) -> Any:
-    """What leaves the adjoint of vectors if LAPACK turns each of them until its first element is real.
+    """The part to subtract from the adjoint of vectors, because LAPACK rotates each until its first element is real.
 
     The imaginary part of `angles[k, k]` is the derivative by the angle of the vector k. Where the first element is
     zero, the next one counts that is not.

@@ -9,6 +9,6 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def what_ran_before_is_not_visited() -> None:
-    """The garbage collector leaves alone what the tests before have compiled: it visits that for a second."""
+    """The garbage collector skips the objects of earlier tests. A collection of all of them takes a second."""
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
 """Decompositions and eigenvalues of complex matrices, roots of complex polynomials: against differences.
 
-The differences are of what LAPACK returns, so they also say whether the phases of vectors follow its choice.
+The differences are of LAPACK's results, so they also check that the phases of vectors follow its choice.
 """
 
 from __future__ import annotations

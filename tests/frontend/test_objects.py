@@ -88,7 +88,7 @@ class Body:
 
 
 class Vector:
-    """A class with operators, of which new instances are made all the time."""
+    """A class with operators that return new instances."""
 
     __slots__ = ("x", "y")
 
@@ -822,7 +822,7 @@ def test_a_bound_method_without_a_name_for_its_instance_is_refused():
 
 
 class Unit:
-    """A class whose instances are made all the time, and written to."""
+    """A class with many short-lived instances that are written to."""
 
     def __init__(self, x, y):
         self.x, self.y = x, y

@@ -25,7 +25,7 @@ BATCH = {"python": 20, "numba": 2}
 
 @dataclass(slots=True)
 class Report:
-    """What a campaign found."""
+    """The results of a campaign."""
 
     programs: int = 0
     points: Counter[str] = field(default_factory=Counter)

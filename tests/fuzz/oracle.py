@@ -311,7 +311,7 @@ class TooManyLinesError(Exception):
 
 
 def exceptions_of(case: Case, lines: int = 30000) -> set[str] | None:
-    """What the plain function raises at its points, or None where it gives no float or does not end soon.
+    """The exceptions of the plain function at its points; None if it gives no float or does not end soon.
 
     A program being shrunk may have lost its fuel, its name or a definition.
     """

@@ -10,7 +10,7 @@ from tests.fuzz.kinds import Expression, Real, Rows
 
 
 class RowWriter(ArrayWriter):
-    """Writes what has to do with lists of lists."""
+    """Writes statements on lists of lists."""
 
     def rows(self) -> list[str]:
         return self.of(lambda kind: isinstance(kind, Rows))

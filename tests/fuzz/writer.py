@@ -1110,7 +1110,7 @@ class Writer(RecursionWriter):
         self.bind(name, kind)
 
     def call_statement(self) -> None:
-        """A call whose result is not a real."""
+        """A call with a result that is not a real."""
         self.keep_result(self.pick(self.functions(lambda result: not isinstance(result, Real))))
 
     def keep_result(self, name: str) -> None:

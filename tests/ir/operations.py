@@ -23,7 +23,7 @@ g(x%0: float64, v%1: float64[:]) writes v%1
 
 
 class Rule:
-    """Stands for a rule that a user declared."""
+    """A mock of a rule that a user declares."""
 
     __name__ = "rule"
 
@@ -32,7 +32,7 @@ OBJECTS = {"rule": Rule()}
 
 
 def program(body: str) -> Program:
-    """The program whose main function has this body."""
+    """The program with this body of the main function."""
     return parse(f"f({PARAMETERS})\n{indent(dedent(body).strip(), '    ')}\n{CALLEE}", OBJECTS)
 
 

@@ -99,17 +99,17 @@ class Reader(Shapes):
         self.culprits: dict[Problem, ast.AST] = {}
         """The branch or loop after which a name has two types."""
         self.early: list[Problem] = []
-        """Names that a loop's body makes unusable, with the reason."""
+        """Reads of values that no iteration has assigned yet."""
         self.poisoned: dict[Any, Abstract] = {}
-        """Statements whose effect others may observe, found in some reading of them."""
+        """Names that a loop's body makes unusable, with the reason."""
         self.shared: dict[ast.AST, Problem] = {}
-        """Statements that change what others may see, found in some reading of them."""
+        """Statements whose effects others may observe, found in some reading of them."""
         self.unknown_calls: list[Problem] = []
         """Calls of unknown functions, as problems for a backend that does not know these functions either."""
         self.differences: dict[tuple[str, int], str] = {}
         """Lines where functions compiled by Numba give different numbers, and the reason."""
 
-        # -- what the program is, beside its operations
+        # -- the program, besides its operations
         self.guards = Guards()
         self.rules = RulesRead()
         """The rules of users for the functions that the program calls."""
@@ -131,7 +131,7 @@ class Reader(Shapes):
         self.changed: set[List] = set()
         """Lists that the program changes, and the lists that contain them."""
 
-        # -- what was assumed, so that the program must be read anew where it does not hold
+        # -- assumptions: if one does not hold, the program is read again
         self.assumes = False
         """Whether sizes were assumed to be equal although one of them might be one."""
         self.assumes_pythons = False

@@ -318,7 +318,7 @@ class Shapes(Builder):
             return not gaps and here.step == there.step
         if here.axis != there.axis:
             return False
-        if here.step == there.step or here.step * there.step < 0:  # NumPy uses a buffered copy here
+        if here.step == there.step or here.step * there.step < 0:  # NumPy moves the memory, or copies first
             return True
         if here.start is None or there.start is None or here.step < 0:
             return False

@@ -1,7 +1,7 @@
 """Derivatives inside a differentiated function: the inner function is read into an operation of the program.
 
-    def f(x):                                   what stands for the call is a program like any other, in which `x` is
-        return x * srcdiff.grad(g)(x)           a value: whoever differentiates `f` knows nothing of the derivative
+    def f(x):                                   the call becomes a program in which `x` is a value, so the derivative
+        return x * srcdiff.grad(g)(x)           of `f` needs no knowledge of the inner derivative
 
 The program fixes which values belong to which derivative, so perturbations cannot be confused.
 """

@@ -1,4 +1,4 @@
-"""What may be the same object in Python although it is two here: copies of arrays that NumPy may return as views, and
+"""Objects that may be identical in Python, and are two here: copies of arrays that NumPy may return as views, and
 results of recursive functions, which are always new here.
 
     def last(a, n):                             def last(a, n):

@@ -1,6 +1,6 @@
 """Functions compiled by Numba: their declared types and options are respected.
 
-    @njit("float64(int64)")          what is passed for `n` is converted first: a float loses its fraction, and with it
+    @njit("float64(int64)")          the argument `n` is converted first: a float loses its fraction, and with it
     def f(n):                        its derivative
         return 2.5 * n
 

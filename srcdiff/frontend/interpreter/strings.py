@@ -57,7 +57,7 @@ def joined(a: Text, b: Text) -> Text:
 
 
 def literal(text: str) -> Text:
-    """The text of a format, without fields."""
+    """Text without values. Braces are escaped in its template."""
     return Text(text.replace("{", "{{").replace("}", "}}"))
 
 

@@ -72,7 +72,7 @@ COMPARISONS: dict[type, Callable[..., Abstract | None]] = {}
 UNARY: dict[type, Callable[..., Abstract | None]] = {}
 """Operators with one operand, by its kind; they may decline."""
 SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
-"""Subscripts, by the kind of what is indexed."""
+"""Subscripts, by the kind of the indexed value."""
 DRAWS: dict[str, Callable[..., Abstract]] = {}
 """Methods of sources of random numbers."""
 GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}

@@ -224,7 +224,7 @@ def exactly(value: Any) -> Any:
 
 
 def contents(value: dict[str, Any] | None) -> Any:
-    """What a dictionary of arguments holds."""
+    """The contents of a dictionary of arguments, for a comparison."""
     return value and tuple((name, exactly(x)) for name, x in value.items())
 
 
