@@ -99,14 +99,18 @@ def _meeting(
     b_names = {loop: f"b{k}" for k, loop in enumerate(b_loops)}
     a_counters, b_counters = _counters(a_names), _counters(b_names)
     constraints = [*_domain(a_names, structure, names), *_domain(b_names, structure, names)]
+    variables = [*a_names.values(), *b_names.values()]
     for found, loops in ((first, a_names), (second, b_names)):
-        known = [i for i in (*found.indices, *found.inner) if i is not None]
-        if not all(_is_negative_nowhere(index, loops, structure) for index in known):
-            return None
+        for index in (i for i in (*found.indices, *found.inner) if i is not None):
+            if not _is_negative_nowhere(index, loops, structure):
+                # only where both run does it matter: `u[n - 1]` and a loop over range(1, n - 1) need no empty `u`
+                negative = f"{names.text(index, _counters(loops))} < 0"
+                if not _is_empty(variables, [*constraints, negative, *_lengths(names, structure)], names):
+                    return None
     for x, y in zip(first.indices, second.indices, strict=True):
         if x is not None and y is not None:
             constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
-    return _Meeting([*a_names.values(), *b_names.values()], constraints, names, a_loops[:common])
+    return _Meeting(variables, constraints, names, a_loops[:common])
 
 
 def never_overwrites(store: Store, access: Load | Store, structure: Structure) -> bool:

@@ -30,3 +30,28 @@ def test_zeros_that_the_next_iteration_reads_stay(backend):
 
     assert value == reads_what_the_iteration_before_has_emptied(1.5, 4, 3) == 3.0
     assert gradient == 2.0
+
+
+def steps_in_place(u0, steps):
+    u, v = u0.copy(), np.empty_like(u0)
+    n = len(u)
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            v[i] = u[i] - 0.1 * u[i] * (u[i + 1] - u[i - 1])
+        v[n - 1] = u[n - 1]
+        v[0] = u[0]
+        u[:] = v
+    return np.sum(u**3)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 9])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_last_element_before_the_others_in_arrays_of_any_length(size, steps):
+    u = np.linspace(0.4, 1.3, size)
+
+    gradient = srcdiff.grad(steps_in_place, backend="python")(u, steps)
+
+    small = 1e-5
+    rows = np.eye(size) * small
+    differences = [(steps_in_place(u + row, steps) - steps_in_place(u - row, steps)) / (2 * small) for row in rows]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-8)  # of central differences
