@@ -721,3 +721,17 @@ def test_timings_tell_the_stages_of_numba(tmp_path):
     ]
     assert all(float(time) > 0.0 for time, _ in stages)
     assert sum(float(time) for time, _ in stages) == pytest.approx(float(times[place][0]), rel=0.1, abs=1.0)
+
+
+@pytest.mark.numba
+def test_timings_of_a_gradient_that_only_compiled_code_calls(tmp_path):
+    """It is compiled while Numba compiles its caller, whose beginning nobody followed."""
+    model = "import numba, srcdiff\ng = srcdiff.grad(lambda x: x * x)\ncaller = numba.njit(lambda x: g(x) + 1.0)\n"
+    (tmp_path / "model.py").write_text(model)
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{tmp_path}", "SRCDIFF_TIMINGS": "1"}
+    environment["SRCDIFF_CACHE_DIR"] = str(tmp_path / "cache")
+    command = [sys.executable, "-c", "import model; print(model.caller(3.0))"]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+
+    assert done.stdout == "7.0\n"
+    assert "LLVM optimisation" in done.stderr

@@ -46,8 +46,10 @@ class _Clock:
         progress.step(stage)
 
     def leave(self) -> None:
+        """Leave the innermost stage, if any is open: Numba may have been compiling before somebody began to listen."""
         self.count()
-        self.open.pop()
+        if self.open:
+            self.open.pop()
         if self.open:
             progress.step(self.open[-1])
 
@@ -81,6 +83,8 @@ def listen() -> None:
 
         def on_end(self, event: Any) -> None:
             clock.leave()
+            if not self.started:
+                return
             (start, before), function = self.started.pop(), event.data["dispatcher"].py_func
             if timings.wanted() and (function.__module__ or "").startswith(interpreter.MODULES):
                 timings.say(f"compile `{function.__name__}` with Numba", timings.now() - start)
