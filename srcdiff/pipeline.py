@@ -23,6 +23,7 @@ from srcdiff.passes import derivative_expansion, requested
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
+from srcdiff.passes.branch_invariants import hoist_from_branches
 from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.chosen_iterations import differentiate_chosen_iterations
 from srcdiff.passes.clips import clip_numbers
@@ -213,6 +214,7 @@ DIFFERENTIATE = (
     ),
     Pass("clips", each(clip_numbers, named), "the smaller of the larger of numbers is one primitive"),
     Pass("code sinking", each(sink_code, wrt), "compute in a branch what only the branch differentiates", REVERSE),
+    Pass("branch invariants", each(hoist_from_branches, named), "move loop-invariant functions out of branches"),
     Pass("loop invariants", each(hoist_invariants, named), "move loop-invariant code before the loop"),
     SIMPLIFICATION,
     Pass("primal", note_primal, "the program to differentiate is final"),

@@ -279,10 +279,13 @@ class Keeper:
         handed_out: list[tuple[Value, Value]] = []
         for k, (_, handed) in enumerate(sides):
             for value, here in handed:
-                out = Value(value.type, value.name)
-                outs.append(out)
-                yields[k].append(here)
-                yields[1 - k].append(self.nothing(value, blocks[1 - k]))
+                if here in sides[k][0].yields:  # the branch yields it anyway
+                    out = operation.outs[sides[k][0].yields.index(here)]
+                else:
+                    out = Value(value.type, value.name)
+                    outs.append(out)
+                    yields[k].append(here)
+                    yields[1 - k].append(self.nothing(value, blocks[1 - k]))
                 handed_out.append((value, out))
                 self.lifted[value] = out
         then, orelse = (Block(tuple(o), tuple(y)) for o, y in zip(blocks, yields, strict=True))

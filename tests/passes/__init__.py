@@ -44,6 +44,7 @@ from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
+from srcdiff.passes.branch_invariants import hoist_from_branches
 from srcdiff.passes.branch_sums import take_sums_out_of_branches
 from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.chosen_arrays import fill_chosen_arrays
@@ -139,6 +140,7 @@ PASSES: dict[str, Run] = {
     "induction_variables": each(merge_induction_variables),
     "init_stores": each(start_sums_by_assignment),
     "length_hoisting": each(hoist_lengths),
+    "branch_invariants": each(hoist_from_branches, "alone"),
     "branch_sums": each(take_sums_out_of_branches),
     "partial_copies": each(copy_partially),
     "linear_recurrences": each(split_linear_recurrences),
