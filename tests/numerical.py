@@ -9,6 +9,7 @@ from the noise of the function itself, measured by a difference table at a tiny 
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,41 @@ def _kinked(centre: float, ahead: np.ndarray, behind: np.ndarray, steps: Sequenc
 # --------------------------------------------------------------------------------------------- points of many arguments
 
 
+def parts_of(value: Any) -> list[Any] | None:
+    """What a structure consists of: a tuple, a list, a dictionary or an instance of a class; None of anything else.
+
+    >>> parts_of({"x": 1.0, "y": 2.0})
+    [1.0, 2.0]
+    """
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if hasattr(value, "__dict__") and not isinstance(value, (type, types.FunctionType, np.ndarray)):
+        return [part for _, part in sorted(vars(value).items())]
+    return None
+
+
+def with_parts(value: Any, parts: Sequence[Any]) -> Any:
+    """A structure like the given one, of other parts.
+
+    >>> with_parts({"x": 1.0, "y": 2.0}, [3.0, 4.0])
+    {'x': 3.0, 'y': 4.0}
+    """
+    if isinstance(value, (tuple, list)):
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return dict(zip(value, parts, strict=True))
+    made = object.__new__(type(value))
+    made.__dict__.update(zip(sorted(vars(value)), parts, strict=True))
+    return made
+
+
+def float_fields(dtype: np.dtype) -> list[str]:
+    """The fields of a structured dtype that have derivatives."""
+    return [name for name in dtype.names or () if dtype[name].base.kind == "f"]
+
+
 def clone(value: Any, memory: dict[int, Any] | None = None) -> Any:
     """A deep copy that preserves properties of arrays: strides, order, views of one base, one array passed twice."""
     memory = {} if memory is None else memory
@@ -108,11 +144,8 @@ def clone(value: Any, memory: dict[int, Any] | None = None) -> Any:
             copied = np.lib.stride_tricks.as_strided(_at_address(base, start, value), value.shape, value.strides)
         else:
             copied = value.copy(order="K")
-    elif isinstance(value, tuple):
-        items = [clone(item, memory) for item in value]
-        copied = type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    elif isinstance(value, list):
-        copied = [clone(item, memory) for item in value]
+    elif (parts := parts_of(value)) is not None:
+        copied = with_parts(value, [clone(item, memory) for item in parts])
     else:
         copied = value
     memory[id(value)] = copied
@@ -134,10 +167,10 @@ def is_active_type(value: Any) -> bool:
     """Whether a derivative with respect to `value` makes sense."""
     if isinstance(value, (bool, np.bool_)):
         return False
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (float, complex, np.inexact)):
         return True
     if isinstance(value, np.ndarray):
-        return bool(np.issubdtype(value.dtype, np.floating))
+        return bool(np.issubdtype(value.dtype, np.inexact))
     if isinstance(value, (tuple, list)):
         return len(value) > 0 and all(is_active_type(item) for item in value)
     return False
@@ -148,11 +181,19 @@ def numbers_in(value: Any) -> Iterator[float]:
 
     >>> list(numbers_in((1.0, [2.0, np.array([3.0, 4.0])])))
     [1.0, 2.0, 3.0, 4.0]
+    >>> list(numbers_in(1.0 + 2.0j))
+    [1.0, 2.0]
     """
-    if isinstance(value, np.ndarray):
-        yield from (float(item) for item in value.ravel())
-    elif isinstance(value, (tuple, list)):
-        for item in value:
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        for name in float_fields(value.dtype):
+            yield from numbers_in(value[name])
+    elif isinstance(value, np.ndarray):
+        for item in value.ravel():
+            yield from numbers_in(item)
+    elif isinstance(value, (complex, np.complexfloating)):
+        yield from (float(value.real), float(value.imag))
+    elif (parts := parts_of(value)) is not None:
+        for item in parts:
             yield from numbers_in(item)
     else:
         yield float(value)
@@ -160,17 +201,23 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 def with_numbers(value: Any, numbers: Iterator[float], promote: bool) -> Any:
     """A copy of `value` with the next ones of `numbers` in its place; in float64 if `promote`."""
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        filled = value.copy()
+        for name in float_fields(value.dtype):
+            filled[name] = with_numbers(value[name].copy(), numbers, promote=False)
+        return filled
     if isinstance(value, np.ndarray):
-        if promote and value.dtype != np.float64:
+        if promote and value.dtype.kind != "c" and value.dtype != np.float64:
             filled = value.astype(np.float64)
         else:
             filled = clone(value)
         for index in np.ndindex(filled.shape):
-            filled[index] = next(numbers)
+            filled[index] = complex(next(numbers), next(numbers)) if filled.dtype.kind == "c" else next(numbers)
         return filled
-    if isinstance(value, (tuple, list)):
-        items = [with_numbers(item, numbers, promote) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if (parts := parts_of(value)) is not None:
+        return with_parts(value, [with_numbers(item, numbers, promote) for item in parts])
+    if isinstance(value, (complex, np.complexfloating)):
+        return type(value)(complex(next(numbers), next(numbers)))
     number = next(numbers)
     return number if promote or isinstance(value, float) else type(value)(number)
 

@@ -15,6 +15,7 @@ import pytest
 from tests.fuzz.campaign import coverage, describe, run_one, shrunk
 from tests.fuzz.cases import Case, loaded
 from tests.fuzz.changes import differences
+from tests.fuzz.constructs import CONSTRUCTS
 from tests.fuzz.oracle import Outcome, check, exceptions_of
 from tests.fuzz.shrink import shrink
 from tests.fuzz.writer import write_case
@@ -39,6 +40,14 @@ def test_random_programs(first: int) -> None:
     assert not failed, report(failed[0], "python")
     # the long run reports refusals; here they must only not hide other results
     assert sum(1 for outcome in outcomes if outcome.kind == "refused") <= BATCH // 4
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTS)
+def test_random_programs_of_a_kind_of_construct(kind: str) -> None:
+    outcomes = [run_one(seed, "python", kinds=(kind,)) for seed in range(3)]
+
+    assert [(outcome.seed, outcome.label) for outcome in outcomes if outcome.kind == "failed"] == []
+    assert sum(1 for outcome in outcomes if outcome.kind == "fine") >= 2
 
 
 @pytest.mark.numba
@@ -139,7 +148,34 @@ WHOLE = """
     np.outer np.linalg.solve np.linalg.inv np.concatenate np.stack np.add.at np.take np.argsort np.broadcast_to np.any
     a.reshape a.ravel a.sum parts.append parts.pop
 """
+#: What some of the programs of each kind of construct must contain.
+TEXTS_OF_KINDS = {
+    "classes": ("class Body", "(Body):", "super()", "@property", "__add__", ".advance(", "for each in "),
+    "complex": ("1j", ".conj", "cmath.", "np.fft.fft", "np.linalg.solve", ".real", ".imag", "dtype=complex"),
+    "dataclasses": ("@dataclass", "frozen=True", "__post_init__", "class Plant", ".inner.x"),
+    "dictionaries": (".items()", ".update(", ".get(", "del ", "['gain'] ="),
+    "draws": ("np.random.seed", "default_rng", ".normal(", ".shuffle(", "size="),
+    "exceptions": ("try:", "except", "else:", "finally:", "checked(", "raise ValueError"),
+    "generators": ("yield", "yield from", "next(", " for part5 in ", "islice"),
+    "keywords": ("**options", "*rest", "mixed(", "scale="),
+    "parallel": ("prange(",),
+    "records": ("dtype=PARTICLE", "['mass']", "['place']", "for each in "),
+}
 LANGUAGE = [*SYNTAX.split(), *(f"call {name}" for name in (CALLED + WHOLE).split()), "For with else", "While with else"]
+
+
+@pytest.mark.parametrize(("kind", "texts"), TEXTS_OF_KINDS.items())
+def test_programs_contain_their_kind_of_construct(kind: str, texts: tuple[str, ...]) -> None:
+    sources = [write_case(seed, kinds=(kind,)).source for seed in range(60)]
+
+    assert [text for text in texts if not any(text in source for source in sources)] == []
+
+
+def test_programs_of_constructs_end_and_rarely_raise() -> None:
+    raised = [exceptions_of(write_case(seed, kinds=tuple(CONSTRUCTS))) for seed in range(100)]
+
+    assert None not in raised
+    assert sum(1 for found in raised if found) <= 10
 
 
 def test_a_planted_wrong_derivative_is_found_and_shrunk() -> None:

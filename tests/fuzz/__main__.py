@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 
-from tests.fuzz.campaign import campaign, coverage, tell
+from tests.fuzz.campaign import Kinds, campaign, coverage, tell
+from tests.fuzz.constructs import CONSTRUCTS
 from tests.fuzz.modes import forward_and_reverse, in_lanes, second_order
 from tests.fuzz.oracle import Differentiate, check
 from tests.fuzz.writer import write_case
@@ -35,24 +36,39 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--modes", choices=tuple(MODES), default="", help="compare the modes of differentiation with each other too"
     )
+    parser.add_argument(
+        "--kinds",
+        type=kinds_in,
+        default=(),
+        help=f"constructs that the programs are made of besides plain ones: all, or some of {','.join(CONSTRUCTS)}",
+    )
     parser.add_argument("--show", action="store_true", help="print the program of --seed and its outcome")
     parser.add_argument("--coverage", action="store_true", help="print what the programs contain, and run nothing")
     chosen = parser.parse_args(arguments)
     seeds = range(chosen.seed, chosen.seed + chosen.count)
     if chosen.show:
-        return show(chosen.seed, chosen.backend, MODES[chosen.modes])
+        return show(chosen.seed, chosen.backend, MODES[chosen.modes], chosen.kinds)
     if chosen.coverage:
-        for name, number in sorted(coverage(seeds).items(), key=lambda entry: (-entry[1], entry[0])):
+        for name, number in sorted(coverage(seeds, chosen.kinds).items(), key=lambda entry: (-entry[1], entry[0])):
             print(f"{number / chosen.count:7.1%}  {name}")
         return 0
     differentiate = MODES[chosen.modes]
-    report = campaign(seeds, chosen.backend, chosen.jobs, chosen.seconds, sys.stderr, differentiate)
-    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds, chosen.refusals, differentiate=differentiate)
+    kinds = chosen.kinds
+    report = campaign(seeds, chosen.backend, chosen.jobs, chosen.seconds, sys.stderr, differentiate, kinds)
+    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds, chosen.refusals, None, differentiate, kinds)
     return 1 if report.failures or (chosen.strict and report.refusals) else 0
 
 
-def show(seed: int, backend: str, differentiate: Differentiate | None = None) -> int:
-    case = write_case(seed)
+def kinds_in(text: str) -> Kinds:
+    """The names of constructs in an argument of the command line."""
+    names = tuple(CONSTRUCTS) if text == "all" else tuple(text.split(","))
+    if unknown := [name for name in names if name not in CONSTRUCTS]:
+        raise argparse.ArgumentTypeError(f"no kind of construct: {', '.join(unknown)}")
+    return names
+
+
+def show(seed: int, backend: str, differentiate: Differentiate | None = None, kinds: Kinds = ()) -> int:
+    case = write_case(seed, kinds=kinds)
     print(case.source)
     for point in case.points:
         print("at", point)

@@ -182,7 +182,7 @@ class ArrayWriter(Tools):
 
     def array_part(self, shape: Shape) -> Expression | None:
         """A view of a larger array."""
-        names = [name for name in self.fixed() if any(alignments(self.shape_of(name), shape))]
+        names = [name for name in self.fixed() if self.has_part(name, shape)]
         if not names:
             return None
         return Expression(self.part(self.pick(names), shape), 4.0)
@@ -211,6 +211,9 @@ class ArrayWriter(Tools):
         if len(items) > 1 and items[0] == ":" and len(way) == len(items) and self.chance(0.2):
             items[0] = "..."
         return f"{name}[{', '.join(items)}]"
+
+    def has_part(self, name: str, shape: Shape) -> bool:
+        return any(alignments(self.shape_of(name), shape))
 
     def slice_between(self, length: int, wanted: int) -> str:
         """A slice of an axis that selects this many elements."""

@@ -7,7 +7,7 @@ import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -21,6 +21,9 @@ from tests.fuzz.writer import write_case
 
 #: The number of programs in one batch of a worker, by backend.
 BATCH = {"python": 20, "numba": 2}
+
+#: The kinds of constructs that are in the programs, besides the plain language.
+Kinds = Sequence[str]
 
 
 @dataclass(slots=True)
@@ -55,14 +58,16 @@ class Report:
         )
 
 
-def run_seeds(seeds: list[int], backend: str, differentiate: Differentiate | None = None) -> list[Outcome]:
+def run_seeds(
+    seeds: list[int], backend: str, differentiate: Differentiate | None = None, kinds: Kinds = ()
+) -> list[Outcome]:
     """The outcomes of some programs, in this process."""
     gc.set_threshold(100_000, 20, 50)  # a compilation makes many long-lived objects; 700 is far too often
-    return [check(write_case(seed), backend, differentiate) for seed in seeds]
+    return [check(write_case(seed, kinds=kinds), backend, differentiate) for seed in seeds]
 
 
-def run_one(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
-    return check(write_case(seed), backend, differentiate)
+def run_one(seed: int, backend: str, differentiate: Differentiate | None = None, kinds: Kinds = ()) -> Outcome:
+    return check(write_case(seed, kinds=kinds), backend, differentiate)
 
 
 def campaign(
@@ -72,12 +77,13 @@ def campaign(
     seconds: float | None = None,
     progress: TextIO | None = None,
     differentiate: Differentiate | None = None,
+    kinds: Kinds = (),
 ) -> Report:
     """Run the programs of all seeds, or as many as the time allows."""
     report = Report()
     start = time.monotonic()
     shown = start
-    for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds, differentiate):
+    for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds, differentiate, kinds):
         report.add(outcome)
         if progress is not None and outcome.kind == "failed":
             print(f"FAILED seed {outcome.seed}: {outcome.label}", file=progress, flush=True)
@@ -90,22 +96,27 @@ def campaign(
 
 
 def outcomes(
-    seeds: range, backend: str, jobs: int, end: float | None, differentiate: Differentiate | None = None
+    seeds: range,
+    backend: str,
+    jobs: int,
+    end: float | None,
+    differentiate: Differentiate | None = None,
+    kinds: Kinds = (),
 ) -> Iterator[Outcome]:
     """Yield outcomes as they arrive. A worker that dies is a failure of one of its programs."""
     if jobs <= 1:
         for seed in seeds:
             if end is not None and time.monotonic() > end:
                 return
-            yield from run_seeds([seed], backend, differentiate)
+            yield from run_seeds([seed], backend, differentiate, kinds)
         return
     batches = [list(seeds[k : k + BATCH[backend]]) for k in range(0, len(seeds), BATCH[backend])]
     while batches:
         lost: list[list[int]] = []
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=40) as pool:
-            yield from pooled(pool, batches, lost, backend, jobs, end, differentiate)
+            yield from pooled(pool, batches, lost, backend, jobs, end, differentiate, kinds)
         for seed in (seed for batch in lost for seed in batch):
-            yield alone(seed, backend, differentiate)
+            yield alone(seed, backend, differentiate, kinds)
         if end is not None and time.monotonic() > end:
             return
 
@@ -118,13 +129,14 @@ def pooled(
     jobs: int,
     end: float | None,
     differentiate: Differentiate | None = None,
+    kinds: Kinds = (),
 ) -> Iterator[Outcome]:
     """Feed a pool until the batches are used up, the time is over, or a worker dies (its batches are `lost`)."""
     running: dict[Future[list[Outcome]], list[int]] = {}
     while batches or running:
         while batches and len(running) < 2 * jobs and (end is None or time.monotonic() < end):
             batch = batches.pop(0)
-            running[pool.submit(run_seeds, batch, backend, differentiate)] = batch
+            running[pool.submit(run_seeds, batch, backend, differentiate, kinds)] = batch
         if not running:
             batches.clear()
             return
@@ -140,20 +152,20 @@ def pooled(
             return
 
 
-def alone(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
+def alone(seed: int, backend: str, differentiate: Differentiate | None = None, kinds: Kinds = ()) -> Outcome:
     """The outcome of one program in a separate process, which may die."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
-            return pool.submit(run_one, seed, backend, differentiate).result()
+            return pool.submit(run_one, seed, backend, differentiate, kinds).result()
         except BrokenProcessPool:
             return Outcome(seed, "failed", "the process died", "")
 
 
 def shrunk(
-    outcome: Outcome, backend: str, seconds: float = 60.0, differentiate: Differentiate | None = None
+    outcome: Outcome, backend: str, seconds: float = 60.0, differentiate: Differentiate | None = None, kinds: Kinds = ()
 ) -> tuple[Case, Outcome]:
     """The smallest program found that fails in the same way, and its own outcome."""
-    case = write_case(outcome.seed)
+    case = write_case(outcome.seed, kinds=kinds)
     if outcome.label == "the process died":
         return case, outcome
     # each detection of a program that takes too long costs that long; a small program takes far less
@@ -207,6 +219,7 @@ def tell(
     refusals: int = 0,
     out: TextIO | None = None,
     differentiate: Differentiate | None = None,
+    kinds: Kinds = (),
 ) -> None:
     """Print the results with minimal programs: up to `most` failures and some `refusals`, one label after the other."""
     out = out or sys.stdout
@@ -217,7 +230,7 @@ def tell(
         print(f"REFUSED {len(found):4}  {label}  (seed {found[0].seed})", file=out)
     chosen = in_turn(list(report.failures.values()), most) + in_turn(list(report.refusals.values()), refusals)
     for outcome in chosen:
-        case, last = shrunk(outcome, backend, seconds, differentiate)
+        case, last = shrunk(outcome, backend, seconds, differentiate, kinds)
         print(f"\n{describe(case, last)}", file=out, flush=True)
     print(f"\n{report.summary()}", file=out)
 
@@ -228,11 +241,11 @@ def in_turn(groups: list[list[Outcome]], most: int) -> list[Outcome]:
     return [group[k] for k in range(longest) for group in groups if k < len(group)][:most]
 
 
-def coverage(seeds: range) -> Counter[str]:
+def coverage(seeds: range, kinds: Kinds = ()) -> Counter[str]:
     """The number of programs in which each syntax node, call and operator occurs."""
     counts: Counter[str] = Counter()
     for seed in seeds:
-        tree = ast.parse(write_case(seed).source)
+        tree = ast.parse(write_case(seed, kinds=kinds).source)
         entries = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         found: set[str] = set()
         for node in (inner for entry in entries for inner in ast.walk(entry)):

@@ -60,7 +60,7 @@ def loaded(case: Case) -> Iterator[types.ModuleType]:
     module = types.ModuleType(f"fuzz_{case.seed}")
     module.__file__ = filename
     try:
-        exec(compile(case.source, filename, "exec"), module.__dict__)
+        exec(compile(case.source, filename, "exec", dont_inherit=True), module.__dict__)
         yield module
     finally:
         linecache.cache.pop(filename, None)
@@ -73,7 +73,7 @@ def arguments_of(point: tuple[Any, ...], module: types.ModuleType) -> tuple[Any,
         if isinstance(value, Named):
             return getattr(module, value.name)
         if isinstance(value, Made):
-            return getattr(module, value.maker)(*value.items)
+            return getattr(module, value.maker)(*map(resolved, value.items))
         return value
 
     return tuple(resolved(value) for value in point)

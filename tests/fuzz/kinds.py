@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +12,11 @@ class Real:
     """A float with an absolute value of about at most `bound`. An accumulator may grow in the enclosing loops."""
 
     bound: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Complex:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +97,57 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
+class Structure:
+    """A value whose parts have names of their own, by which they are read and written.
+
+    >>> Structure((("x", Real()),)).members("body")
+    {'body.x': Real(bound=4.0)}
+    """
+
+    parts: tuple[tuple[str, Type], ...]
+    maker: str = ""  # the class, or what it is
+    way: str = "{0}.{1}"  # how a part is spelled
+    given: int = 0  # how many parts are arguments of the maker
+    fixed: tuple[str, ...] = ()  # parts that are only read
+    traits: tuple[str, ...] = ()  # what else can be done with it
+    argument: Callable[[list[Any]], Any] | None = field(
+        default=None, compare=False
+    )  # makes an argument of a program from values of the parts
+
+    def members(self, name: str) -> dict[str, Type]:
+        return {self.way.format(name, part): kind for part, kind in self.parts}
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A generator of real numbers: what a function returns that yields."""
+
+
+@dataclass(frozen=True, slots=True)
 class Style:
     """The features of a program: whether it has whole arrays, and their most frequent lengths."""
 
     whole: bool = False
     sizes: tuple[int, int] = (3, 2)
+    constructs: tuple[Callable[[Any], Any], ...] = ()  # of the folder `constructs`, given the writer of a function
 
 
-Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Pairs | Tuple | Function
+Type = (
+    Real
+    | Complex
+    | Integer
+    | Boolean
+    | Text
+    | Array
+    | List
+    | Arrays
+    | Rows
+    | Pairs
+    | Tuple
+    | Function
+    | Structure
+    | Generator
+)
 Shape = tuple[int, ...]
 
 PAIR = Tuple((Real(), Real()))
@@ -107,6 +157,9 @@ LARGE = Real(200.0)
 
 NAMES: dict[str, tuple[str, ...]] = {
     "real": ("x", "y", "z", "w", "p", "q", "r", "s", "t", "speed", "angle", "force", "mass", "rate"),
+    "complex": ("zeta", "eta", "psi", "xi", "amplitude", "phasor"),
+    "wave": ("wave", "spectrum", "modes", "transfer", "impulse"),
+    "structure": ("body", "model", "node", "cell", "unit", "agent", "plant", "motor"),
     "total": ("total", "energy", "result", "score"),
     "integer": ("k", "m", "n", "count", "level", "step", "shift"),
     "counter": ("i", "j", "l", "turn"),

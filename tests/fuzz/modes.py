@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.numerical import clone, numbers_in
+from tests.numerical import clone, float_fields, numbers_in, parts_of, with_parts
 
 #: The allowed difference between two orders of evaluation, relative to the terms of the sum, by whether there are
 #: float32.
@@ -82,11 +82,20 @@ def directions(arguments: tuple[Any, ...], wrt: tuple[int, ...], seed: int) -> t
     random = np.random.default_rng(seed)
 
     def direction(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+            return (random.standard_normal(value.shape) + 1j * random.standard_normal(value.shape)).astype(value.dtype)
+        if isinstance(value, np.ndarray) and value.dtype.names:
+            names = float_fields(value.dtype)
+            made = np.zeros(value.shape, [(name, value.dtype[name]) for name in names])
+            for name in names:
+                made[name] = random.standard_normal(made[name].shape)
+            return made
         if isinstance(value, np.ndarray):
             return random.standard_normal(value.shape).astype(value.dtype)
-        if isinstance(value, tuple | list):
-            items = [direction(item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if (parts := parts_of(value)) is not None:
+            return with_parts(value, [direction(part) for part in parts])
+        if isinstance(value, complex):
+            return complex(random.standard_normal(), random.standard_normal())
         return float(random.standard_normal())
 
     return tuple(direction(arguments[k]) for k in wrt)
@@ -110,6 +119,6 @@ def require_equal(left: Any, by_left: Any, right: Any, by_right: Any, arguments:
 
 def has_single(value: Any) -> bool:
     """Whether a float32 is among the arguments."""
-    if isinstance(value, tuple | list):
-        return any(has_single(item) for item in value)
+    if (parts := parts_of(value)) is not None:
+        return any(has_single(part) for part in parts)
     return getattr(value, "dtype", None) == np.float32

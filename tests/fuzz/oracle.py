@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.cases import ENTRY, Case, arguments_of, loaded
-from tests.numerical import Derivative, Line, clone, derivative, numbers_in, size_of
+from tests.numerical import Derivative, Line, clone, derivative, float_fields, numbers_in, parts_of, size_of, with_parts
 
 Differentiate = Callable[..., Callable[..., Any]]
 
@@ -144,9 +144,8 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def in_double(value: Any) -> Any:
     """The arguments with every float32 as a float64."""
-    if isinstance(value, tuple | list):
-        inner = [in_double(v) for v in value]
-        return type(value)(*inner) if hasattr(value, "_fields") else type(value)(inner)
+    if (parts := parts_of(value)) is not None:
+        return with_parts(value, [in_double(part) for part in parts])
     return value.astype(np.float64) if getattr(value, "dtype", None) == np.float32 else value
 
 
@@ -258,21 +257,25 @@ def reports_a_bug(text: str) -> bool:
 def unchanged(before: Any, after: Any) -> bool:
     if isinstance(before, np.ndarray):
         return np.array_equal(before, after) and before.dtype == after.dtype
-    if isinstance(before, (tuple, list)):
-        return len(before) == len(after) and all(map(unchanged, before, after))
+    parts, others = parts_of(before), parts_of(after)
+    if parts is not None and others is not None:
+        return len(parts) == len(others) and all(map(unchanged, parts, others))
     return before is after or bool(before == after)
 
 
 def like(bar: Any, argument: Any) -> bool:
     """Whether a gradient has the type, dtype and shape of its argument."""
     if isinstance(argument, np.ndarray):
-        return isinstance(bar, np.ndarray) and bar.dtype == argument.dtype and bar.shape == argument.shape
-    if isinstance(argument, (tuple, list)):
-        return (
-            isinstance(bar, tuple if isinstance(argument, tuple) else list)
-            and len(bar) == len(argument)
-            and all(map(like, bar, argument))
-        )
+        names = float_fields(argument.dtype)
+        dtype = argument[names].dtype if names else argument.dtype
+        same = isinstance(bar, np.ndarray) and bar.shape == argument.shape
+        return same and (bar.dtype.names == dtype.names if names else bar.dtype == dtype)
+    parts, bars = parts_of(argument), parts_of(bar)
+    if parts is not None:
+        kind = next((kind for kind in (tuple, list, dict) if isinstance(argument, kind)), type(argument))
+        return isinstance(bar, kind) and bars is not None and len(bars) == len(parts) and all(map(like, bars, parts))
+    if isinstance(argument, complex):
+        return isinstance(bar, (complex, np.complexfloating))
     return isinstance(bar, (float, np.floating))
 
 

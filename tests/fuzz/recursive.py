@@ -21,6 +21,7 @@ from tests.fuzz.kinds import (
     Pairs,
     Real,
     Rows,
+    Structure,
     Style,
     Tuple,
     Type,
@@ -182,6 +183,7 @@ class RecursionWriter(RowWriter):
         if self.iterations <= 8 and self.chance(0.6):
             names = self.arrays() + self.changeable_lists()
             names += [name for name in self.reals() if self.variables[name] == Real() and self.bindable(name, Real())]
+            names = [name for name in names if name.isidentifier()]
             if names:
                 given = self.pick(names)
                 way = self.pick(("count", "count", "tree"))
@@ -191,7 +193,7 @@ class RecursionWriter(RowWriter):
         outside = {
             known: what
             for known, what in self.variables.items()
-            if not isinstance(what, (Function, Rows)) or known in self.outside
+            if known in self.outside or (known.isidentifier() and not isinstance(what, (Function, Rows, Structure)))
         }
         inner = type(self)(
             self.random,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.fuzz.kinds import NAMES, Array, Function, Integer, List, Loop, Real, Style, Tuple, Type
+from tests.fuzz.kinds import NAMES, Array, Function, Integer, List, Loop, Real, Structure, Style, Tuple, Type
+
+if TYPE_CHECKING:
+    from tests.fuzz.constructs.construct import Construct
 
 
 class Tools:
@@ -28,6 +31,7 @@ class Tools:
         self.random = random
         self.tastes = {} if tastes is None else tastes
         self.style = style or Style()
+        self.constructs: list[Construct] = [make(self) for make in self.style.constructs]
         self.lines: list[str] = []
         self.indent = 1
         self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
@@ -49,6 +53,8 @@ class Tools:
         self.may_raise = may_raise
         self.unsure: dict[str, Type] = {}  # names that are undefined on some paths, and have this type on all others
         self.ever: dict[str, set[Type]] = {name: {kind} for name, kind in self.variables.items()}
+        for name, kind in parameters.items():
+            self.bind(name, kind)
 
     # ------------------------------------------------------------------------------------------------- small tools
 
@@ -115,6 +121,10 @@ class Tools:
     def tuples(self) -> list[str]:
         return self.of(lambda kind: isinstance(kind, Tuple))
 
+    def structures(self, maker: str = "") -> list[str]:
+        """The structures, those that one maker makes if it is given."""
+        return self.of(lambda kind: isinstance(kind, Structure) and maker in ("", kind.maker))
+
     def functions(self, result: Callable[[Type | None], bool]) -> list[str]:
         return self.of(
             lambda kind: isinstance(kind, Function) and result(kind.result) and self.iterations * kind.cost <= 200
@@ -158,6 +168,12 @@ class Tools:
         self.variables[name] = kind
         self.ever.setdefault(name, set()).add(kind)
         self.unsure.pop(name, None)
+        if isinstance(kind, Structure):
+            self.pinned.add(name)
+            for member, part in kind.members(name).items():
+                self.bind(member, part)
+                self.pinned.add(member)
+            self.reserved.update(kind.way.format(name, part) for part in kind.fixed)
 
     def forget(self, *scopes: dict[str, Type]) -> None:
         """Record the names that were lost at a join. Reading them may raise."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -18,6 +19,8 @@ import numpy as np
 
 from tests.fuzz.arrays import BOUNDED_ARRAYS, unknown_length
 from tests.fuzz.cases import ENTRY, Case, Made, Named
+from tests.fuzz.constructs import CONSTRUCTS
+from tests.fuzz.constructs.construct import Construct
 from tests.fuzz.kinds import (
     BOUNDED,
     LARGE,
@@ -29,8 +32,10 @@ from tests.fuzz.kinds import (
     Array,
     Arrays,
     Boolean,
+    Complex,
     Expression,
     Function,
+    Generator,
     Header,
     Integer,
     List,
@@ -38,6 +43,7 @@ from tests.fuzz.kinds import (
     Pairs,
     Real,
     Rows,
+    Structure,
     Style,
     Text,
     Tuple,
@@ -97,6 +103,8 @@ class Writer(RecursionWriter):
             options.append((0.6, lambda: Expression(f"0.3 * {self.integer(0)[0]}", 2.0)))
         if self.arrays("int"):
             options.append((0.3, lambda: Expression(f"0.2 * {self.element(self.pick(self.arrays('int')))}", 2.0)))
+        for construct in self.constructs:
+            options += construct.leaves()
         if self.chance(0.05):
             options.append((2.0, lambda: Expression(self.pick(("SCALE", f"TABLE[{self.index(3)}]")), 1.0)))
         return self.weighted(options)()
@@ -147,6 +155,8 @@ class Writer(RecursionWriter):
             options.append((0.5, self.row_expression))
         if self.style.whole and self.iterations <= 32 and not self.inside_array:
             options.append((2.0, self.array_number))
+        for construct in self.constructs:
+            options += construct.expressions()
         return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
 
     def arithmetic(self, depth: int) -> Expression:
@@ -280,6 +290,8 @@ class Writer(RecursionWriter):
             return self.tuple_value(kind)
         if isinstance(kind, Function):
             return self.function_value(kind)
+        if special := self.special_value(kind):
+            return special
         names = [name for name in self.of(lambda known: fits(known, kind)) if self.may_pass(name)]
         if names and self.chance(0.75):
             return str(self.pick(names))
@@ -289,6 +301,12 @@ class Writer(RecursionWriter):
         if self.style.whole and None not in kind.shape and self.chance(0.7):
             return self.array(self.shape_from(kind), 1)
         return self.new_array(tuple(2 if length is None else length for length in kind.shape))
+
+    def special_value(self, kind: Type) -> str | None:
+        """An expression of a type that belongs to one of the constructs."""
+        same = [name for name, known in self.variables.items() if known == kind]
+        texts = [text for construct in self.constructs if (text := construct.value(kind)) is not None]
+        return str(self.pick(same if same and self.chance(0.6) else texts)) if texts else None
 
     def may_pass(self, name: str) -> bool:
         kind = self.variables[name]
@@ -600,6 +618,8 @@ class Writer(RecursionWriter):
         simple.append((0.35, self.leave_function))
         if self.style.whole and self.iterations <= 32:
             simple += self.array_statements()
+        for construct in self.constructs:
+            simple += construct.statements()
         if self.may_raise and self.unsure:
             simple.append((6.0, self.use_unsure))
         if self.depth < 4 and self.budget >= 2 and self.chance(0.38):
@@ -611,6 +631,8 @@ class Writer(RecursionWriter):
                 compound.append((1.2, self.time_loop))
             if self.iterations <= 16:
                 compound += [(3.0, self.for_loop), (1.4, self.while_loop), (0.8, self.fill_loop)]
+            for construct in self.constructs:
+                compound += construct.compounds()
             return self.weighted(compound)() is not False
         return self.weighted(simple)() is not False
 
@@ -1129,6 +1151,14 @@ class Writer(RecursionWriter):
             self.emit(f"{first}, {second} = {text}")
             self.bind(first, Real())
             self.bind(second, Real())
+        elif isinstance(result, Generator):
+            target = self.target("real", Real())
+            self.emit(f"{target} = 0.5 * sum({text})")
+            self.bind(target, Real())
+        elif isinstance(result, Structure):
+            target = self.fresh("structure", result, 0.0)
+            self.emit(f"{target} = {text}")
+            self.bind(target, result)
         elif isinstance(result, List):
             self.groups += 1
             fresh = List(result.least, self.groups)
@@ -1136,7 +1166,7 @@ class Writer(RecursionWriter):
             self.emit(f"{target} = {text}")
             self.bind(target, fresh)
         else:
-            family = {Array: "array", Tuple: "tuple", Real: "real", Pairs: "list"}[type(result)]
+            family = {Array: "array", Tuple: "tuple", Real: "real", Pairs: "list", Complex: "complex"}[type(result)]
             target = self.target(family, result)
             self.emit(f"{target} = {text}")
             self.bind(target, result)
@@ -1648,8 +1678,13 @@ class Writer(RecursionWriter):
     def write_return(self) -> None:
         if self.result is None:
             self.emit("return")
+        elif isinstance(self.result, Generator):
+            self.emit(f"yield {self.real(2)}")
+            self.emit("return")
         elif self.recursion is not None:
             self.emit(f"return {self.plain(self.result)}")
+        elif special := self.special_value(self.result):
+            self.emit(f"return {special}")
         elif isinstance(self.result, Real):
             self.emit(f"return {self.real(2)}")
         elif isinstance(self.result, Tuple):
@@ -1696,6 +1731,8 @@ class Writer(RecursionWriter):
                 terms.append(f"0.2 * sum([math.sin(part8[0]) * len(part8) for part8 in {name}])")
             elif isinstance(kind, Tuple):
                 terms.append(self.tuple_item_of(name, kind))
+        for construct in self.constructs:
+            terms += [f"{self.constant()} * {term}" for term in construct.terms() if self.chance(0.8)]
         arrays = [name for name in self.arrays(rank=1) if name not in self.outside]
         if arrays and self.chance(0.6):
             name = self.pick(arrays)
@@ -1772,6 +1809,17 @@ def write_helper(random: Random, name: str, known: dict[str, Type], style: Style
     if optional:
         parameters[-1] += "=0.6" if isinstance(names[parameters[-1]], Real) else "=2"
     kind = Function(tuple(names.values()), result, tuple(names), optional, cost=4)
+    return [f"def {name}({', '.join(parameters)}):", *body.lines], {name: kind}
+
+
+def random_helper(
+    random: Random, name: str, parameters: dict[str, Type], result: Type | None, known: dict[str, Type], style: Style
+) -> tuple[list[str], dict[str, Type]]:
+    """A function whose parameters and whose result are given."""
+    body = Writer(random, parameters, result, random.randint(0, 4), known, style=style)
+    body.iterations = 4
+    body.write_body()
+    kind = Function(tuple(parameters.values()), result, tuple(parameters), cost=4)
     return [f"def {name}({', '.join(parameters)}):", *body.lines], {name: kind}
 
 
@@ -1956,6 +2004,11 @@ class Values:
         random = self.random
         if isinstance(kind, Real):
             return number(random)
+        if isinstance(kind, Complex):
+            return complex(number(random), number(random))
+        if isinstance(kind, Structure):
+            values = [self.value(name, part) for _, part in kind.parts[: kind.given]]
+            return Made(kind.maker, tuple(values)) if kind.argument is None else kind.argument(values)
         if isinstance(kind, Integer):
             return random.randint(kind.low, kind.high)
         if isinstance(kind, Boolean):
@@ -1978,6 +2031,8 @@ class Values:
         if kind.kind == "bool":
             return np.array([random.random() < 0.5 for _ in range(count)]).reshape(shape)
         numbers = np.array([number(random) for _ in range(count)]).reshape(shape)
+        if kind.kind == "complex":
+            numbers = numbers + 1j * np.array([number(random) for _ in range(count)]).reshape(shape)
         if name in self.single:
             numbers = numbers.astype(np.float32)
         return self.layouts[name](numbers)
@@ -1996,16 +2051,17 @@ def as_transposed(values: np.ndarray) -> np.ndarray:
 LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (np.array, np.asfortranarray, as_strided, as_transposed)
 
 
-def write_case(seed: int, points: int = 4) -> Case:
-    """The program of a seed. It is the same in every call.
+def write_case(seed: int, points: int = 4, kinds: Sequence[str] = ()) -> Case:
+    """The program of a seed, with some of these kinds of constructs. It is the same in every call.
 
     >>> write_case(1).source == write_case(1).source
     True
     """
+    start = f"{seed} {' '.join(kinds)}" if kinds else seed
     try:
-        return written(seed, Random(seed), points)
+        return written(seed, Random(start), points, kinds)
     except RecursionError:  # for some seeds, the writer does not terminate
-        return written(seed, Random(f"{seed} again"), points)
+        return written(seed, Random(f"{start} again"), points, kinds)
 
 
 def some_style(random: Random) -> Style:
@@ -2014,26 +2070,49 @@ def some_style(random: Random) -> Style:
     return Style(random.random() < 0.75, (lengths[0], lengths[1]))
 
 
-def written(seed: int, random: Random, points: int) -> Case:
+def some_constructs(random: Random, kinds: Sequence[str]) -> tuple[type[Construct], ...]:
+    """Up to three of the kinds."""
+    chosen = random.sample(list(kinds), random.randint(1, min(3, len(kinds)))) if kinds else []
+    return tuple(CONSTRUCTS[kind] for kind in chosen)
+
+
+def written(seed: int, random: Random, points: int, kinds: Sequence[str] = ()) -> Case:
     """A program and its points, from a random number generator."""
     style = some_style(random)
+    constructs = some_constructs(random, kinds)
+    style = replace(style, constructs=constructs)
     known: dict[str, Type] = {}
     text: list[str] = []
+    for construct in constructs:
+        lines, added = construct.declare(random, style, Writer)
+        known.update(added)
+        text += ["", "", *lines]
+    for construct in constructs:
+        for names, result in construct.signatures(random, style, known):
+            name = f"special{len(known) + 1}"
+            lines, added = random_helper(random, name, names, result, known, style)
+            known.update(added)
+            text += ["", "", *lines]
     for k in range(random.choice((0, 1, 1, 2, 3))):
         lines, added = write_helper(random, f"helper{k + 1}", known, style)
         known.update(added)
         text += ["", "", *lines]
     parameters = parameters_of(random, known, style)
+    for construct in constructs:
+        parameters.update(construct.parameters(random, style, known))
     may_raise = random.random() < 0.08
     budget = random.choice((2, 3, 4, 6, 9, 14))
     body = Writer(random, parameters, Real(), budget, known, may_raise=may_raise, style=style)
+    for construct_here in body.constructs:
+        construct_here.begin()
     if body.block(100):
         body.write_program_end()
     given = list(parameters)
     if random.random() < 0.15 and isinstance(parameters[given[-1]], (Real, Integer)) and len(given) > 1:
         given[-1] += "=0.8" if isinstance(parameters[given[-1]], Real) else "=1"
     text += ["", "", f"def {ENTRY}({', '.join(given)}):", *body.lines]
-    source = tidy(HEADER + "\n".join(text) + "\n")
+    header = HEADER + "".join(construct.header for construct in constructs)
+    source = tidy(header + "\n".join(text) + "\n")
     values = Values(random, parameters, known)
     left_out = "=" in given[-1]
     chosen = tuple(values.point()[: len(given) - left_out] for _ in range(points))
@@ -2046,7 +2125,9 @@ def written(seed: int, random: Random, points: int) -> Case:
 def differentiable(kind: Type) -> bool:
     if isinstance(kind, Tuple):
         return all(differentiable(item) for item in kind.items)
-    return isinstance(kind, (Real, List)) or (isinstance(kind, Array) and kind.kind == "float")
+    if isinstance(kind, Structure):
+        return all(differentiable(part) for _, part in kind.parts[: kind.given])
+    return isinstance(kind, (Real, Complex, List)) or (isinstance(kind, Array) and kind.kind in ("float", "complex"))
 
 
 def tidy(source: str) -> str:
