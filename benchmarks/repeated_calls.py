@@ -105,7 +105,7 @@ ARGUMENTS = {
     "an array of records": (records, lambda p, x: p["a"][0] * x),
     "a record": (records[0], lambda p, x: p["a"] * x),
     "a member of an enum": (Kind.ONE, lambda p, x: p.value * x),
-    "a text": ("a", lambda p, x: x if p == "a" else x * x),
+    "a string": ("a", lambda p, x: x if p == "a" else x * x),
     "a boolean": (True, lambda p, x: x if p else x * x),
 }
 
@@ -125,7 +125,7 @@ def main():
     print("| the function reads | a call |\n| --- | --- |")
     for name, function in OUTSIDE.items():
         print(f"| {name} | {micro(seconds(srcdiff.grad(function), 2.0))} |", flush=True)
-    print("\n| the function is given | gradient by the other argument | gradient by it |\n| --- | --- | --- |")
+    print("\n| the argument | gradient with respect to another argument | gradient with respect to it |\n| --- | --- | --- |")
     for name, (value, function) in ARGUMENTS.items():
         by_x = micro(seconds(srcdiff.grad(function, wrt="x"), value, 2.0))
         by_it = "" if isinstance(value, str | bool | enum.Enum) else srcdiff.grad(function, wrt="p")

@@ -375,7 +375,7 @@ def printed_errors() -> dict[str, tuple[str, ...]]:
     found = {}
     for row in ROWS:
         sizes = [known[row.primitive].get(of) for of in ("value", "derivatives")]
-        cells = ("" if x is None else "0" if x == 0.0 else f"{x:.0e}" for x in sizes)
+        cells = ["" if x is None else "0" if x == 0.0 else f"{x:.0e}" for x in sizes]
         for name in PRIMITIVES[row.primitive].scipy or (row.primitive,):
             found[name] = (*cells, f"{row.tolerance:.0e}")
     return found
