@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
+from srcdiff.api.closures import Programs
 from srcdiff.api.modes import jacobian, jvp
 from srcdiff.api.reverse import differentiable
 from srcdiff.library import odes
@@ -66,11 +66,10 @@ def odeint(
         RuntimeError: If the step became too small, or `max_steps` was reached.
     """
     is_array = hasattr(atol, "shape")
-    solve = _compiled(f, method, adjoint, max_steps, backend)
-    return solve(y0, t, args, rtol, atol if is_array else float(atol))
+    options = (method, adjoint, max_steps, backend)
+    return _SOLVERS.call(f, options, y0, t, args, rtol, atol if is_array else float(atol))
 
 
-@functools.lru_cache(maxsize=64)
 def _compiled(f: Function, method: str, adjoint: str, max_steps: int, backend: str) -> Any:
     """The solver for a function, outside of differentiated functions."""
 
@@ -78,6 +77,9 @@ def _compiled(f: Function, method: str, adjoint: str, max_steps: int, backend: s
         return odeint(f, y0, t, args, method=method, rtol=rtol, atol=atol, adjoint=adjoint, max_steps=max_steps)
 
     return differentiable(program, backend=backend)
+
+
+_SOLVERS = Programs(_compiled)
 
 
 # its meaning inside a differentiated function

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
+from srcdiff.api.closures import Programs
 from srcdiff.api.modes import jacobian, jvp
 from srcdiff.api.reverse import differentiable, grad
 from srcdiff.library import solvers
@@ -44,7 +44,7 @@ def root(
     Raises:
         RuntimeError: If the root was not found.
     """
-    return _compiled(root, residual, backend, tol, maxiter)(x0, *args)
+    return _SOLVERS.call(residual, (root, backend, tol, maxiter), x0, *args)
 
 
 def fixed_point(
@@ -70,7 +70,7 @@ def fixed_point(
     Raises:
         RuntimeError: If the iteration did not converge.
     """
-    return _compiled(fixed_point, f, backend, tol, maxiter)(x0, *args)
+    return _SOLVERS.call(f, (fixed_point, backend, tol, maxiter), x0, *args)
 
 
 def minimize(f: Function, x0: Any, *args: Any, tol: float = 1e-8, maxiter: int = 1000, backend: str = "numba") -> Any:
@@ -93,7 +93,7 @@ def minimize(f: Function, x0: Any, *args: Any, tol: float = 1e-8, maxiter: int =
     Raises:
         RuntimeError: If the minimum was not found.
     """
-    return _compiled(minimize, f, backend, tol, maxiter)(x0, *args)
+    return _SOLVERS.call(f, (minimize, backend, tol, maxiter), x0, *args)
 
 
 def least_squares(
@@ -122,17 +122,19 @@ def least_squares(
     Raises:
         RuntimeError: If the solution was not found.
     """
-    return _compiled(least_squares, residuals, backend, tol, maxiter)(x0, *args)
+    return _SOLVERS.call(residuals, (least_squares, backend, tol, maxiter), x0, *args)
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(solve: Any, f: Function, backend: str, tol: float, maxiter: int) -> Any:
+def _compiled(f: Function, solve: Any, backend: str, tol: float, maxiter: int) -> Any:
     """The solver for a function, outside of differentiated functions."""
 
     def program(x0: Any, *args: Any) -> Any:
         return solve(f, x0, *args, tol=tol, maxiter=maxiter)
 
     return differentiable(program, backend=backend)
+
+
+_SOLVERS = Programs(_compiled)
 
 
 # their meaning inside a differentiated function
