@@ -3,6 +3,7 @@
 from srcdiff import cuda
 from srcdiff.api.batching import batched
 from srcdiff.api.benchmarking import benchmark
+from srcdiff.api.complex_pairs import Partials
 from srcdiff.api.custom_rules import custom_rule, rule_for, stop_gradient
 from srcdiff.api.derivatives import Derivative
 from srcdiff.api.differential_equations import odeint
@@ -28,6 +29,7 @@ __all__ = [
     "Derivative",
     "DifferentiationError",
     "EqualityTestWarning",
+    "Partials",
     "ZeroGradientWarning",
     "__version__",
     "batched",

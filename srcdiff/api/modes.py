@@ -14,6 +14,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import overload
 
+from srcdiff.api.complex_pairs import Partials
 from srcdiff.api.derivatives import Derivative, chosen_names, described, has_floats, is_of_floats
 from srcdiff.api.finite_differences import Report, compare, require_values
 from srcdiff.api.reverse import grad
@@ -21,7 +22,7 @@ from srcdiff.api.specialisations import with_written
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.caching.fingerprint import fingerprint
-from srcdiff.diagnostics import ListsInJacobianError
+from srcdiff.diagnostics import ComplexJacobianError, ListsInJacobianError
 from srcdiff.diagnostics.options import (
     DERIVATIVE,
     FEW_DIRECTIONS,
@@ -528,6 +529,8 @@ class Jacobian(Composed):
         """The chosen program for each combination of argument shapes."""
         self.latest: Derivative | None = None
         """The program of the latest call."""
+        self.complex: set[Any] = set()
+        """The argument shapes for which the results are complex."""
         self.entry: Any = None
         functools.update_wrapper(self, self.columns.function, updated=())
         self.__doc__ = described("All derivatives", self.columns, self.columns.function.__doc__)
@@ -553,19 +556,31 @@ class Jacobian(Composed):
         return f"<srcdiff.jacobian({self.columns.function.__code__.co_qualname}, wrt={self.columns.wrt!r})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.holomorphic:
-            return self.with_lists.at(self.columns.bound(args, kwargs))
+        if self.holomorphic or self.is_complex(args, kwargs):
+            return self.one_by_one.at(self.columns.bound(args, kwargs))
         try:
             self.latest = self.chosen_for(args, kwargs)
             return self.latest(*args, **kwargs)
         except ListsInJacobianError:
-            return self.with_lists.at(self.columns.bound(args, kwargs))
+            return self.one_by_one.at(self.columns.bound(args, kwargs))
+        except ComplexJacobianError:
+            self.complex.add((_shapes(args), _shapes(tuple(kwargs.values()))))
+            return self.one_by_one.at(self.columns.bound(args, kwargs))
         except ValueError as error:
             if self.latest is None or str(error) != OTHER_NUMBER.format(self.latest.numbers):
                 raise
         self.chosen.clear()  # the function or a value that it reads from outside has changed
         self.latest = self.columns if self.latest.mode == "forward" else self.rows
         return self.latest(*args, **kwargs)
+
+    def is_complex(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether an argument to differentiate by is complex, or the result has been."""
+        if self.complex and (_shapes(args), _shapes(tuple(kwargs.values()))) in self.complex:
+            return True
+        if not any(map(_holds_complex, (*args, *kwargs.values()))):
+            return False
+        given = dict(zip(self.columns.names, self.columns.bound(args, kwargs), strict=True))
+        return any(_holds_complex(given[name]) for name in self.columns.wrt)
 
     def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
         """The code that a Numba function runs for a call: the mode with fewer sweeps, as far as that is known."""
@@ -611,8 +626,8 @@ class Jacobian(Composed):
         return self.few.setdefault((derivative.mode, numbers), self.sweeps(derivative.mode, numbers))
 
     @functools.cached_property
-    def with_lists(self) -> SweepForEach:
-        """One sweep for each direction: for lists with lengths known only at run time, and holomorphic functions."""
+    def one_by_one(self) -> SweepForEach:
+        """One sweep for each direction: for lists with lengths known only at run time, and for complex numbers."""
         return SweepForEach(self)
 
     @property
@@ -641,6 +656,12 @@ def _shape(x: Any) -> Any:
         if isinstance(x, int)
         else tuple([_shape(part) if part is not x else np.shape(x) for part in VALUES.leaves(x)])
     )
+
+
+def _holds_complex(x: Any) -> bool:
+    if type(x) is np.ndarray:
+        return bool(x.dtype.kind == "c")
+    return type(x) is not float and any(map(np.iscomplexobj, leaves(x)))
 
 
 class SweepForEach:
@@ -675,16 +696,28 @@ class SweepForEach:
         found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
         return like(value, lambda _: self.row(next(found), inputs))
 
-    def row(self, parts: list[Any], inputs: list[Any]) -> Any:
+    def row(self, parts: list[list[Any]], inputs: list[Any]) -> Any:
         """The derivatives of one result, in the structure of the arguments."""
         found = iter(parts)
-        whole = like(tuple(inputs), lambda _: next(found))
+        whole = like(tuple(inputs), lambda _: _one_or_pair(next(found)))
         return whole[0] if self.single else whole
 
-    def empty(self, inputs: list[Any], value: Any) -> list[list[Any]]:
-        shapes = [np.shape(leaf) for leaf in leaves(tuple(inputs))]
-        dtype = complex if self.holomorphic else float
-        return [[np.zeros(np.shape(out) + shape, dtype) for shape in shapes] for out in leaves(value)]
+    def empty(self, inputs: list[Any], value: Any) -> list[list[list[Any]]]:
+        """For each result and each argument an array, or two for a complex argument."""
+        return [
+            [
+                [
+                    np.zeros(np.shape(out) + np.shape(leaf), complex if np.iscomplexobj(out) else float)
+                    for _ in self.units(leaf)
+                ]
+                for leaf in leaves(tuple(inputs))
+            ]
+            for out in leaves(value)
+        ]
+
+    def units(self, leaf: Any) -> tuple[complex, ...]:
+        """The numbers to differentiate along: also the imaginary one, unless the function is holomorphic."""
+        return (1.0, 1.0j) if np.iscomplexobj(leaf) and not self.holomorphic else (1.0,)
 
     def require_holomorphic(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> None:
         """Raise if the derivative along `1j * d` is not `1j` times the derivative along `d`."""
@@ -697,25 +730,33 @@ class SweepForEach:
             if not np.allclose(1j * np.asarray(first), second, rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise ValueError(f"`{self.forward.function.__name__}` is not holomorphic: it has no complex derivative")
 
-    def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Forward mode: one sweep for each input number."""
+    def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[list[Any]]]:
+        """Forward mode: one sweep for each input number, two if it is complex."""
         found = self.empty(inputs, value)
-        for leaf, place, whole in directions(tuple(inputs)):
+        for leaf, place, part, _, whole in directions(tuple(inputs), self.units):
             _, tangent = self.forward.run(given, _fitted_tangents(self.forward, given, list(whole)))
             for row, out in zip(found, leaves_beside(value, tangent), strict=True):
-                row[leaf][(..., *place)] = out
+                row[leaf][part][(..., *place)] = out
         return found
 
-    def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Reverse mode: one sweep for each result number."""
+    def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[list[Any]]]:
+        """Reverse mode: one sweep for each result number, two if it is complex: they give its two parts."""
         found = self.empty(inputs, value)
         primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
         _, pullback = _pulled_back(primal, given, self.forward.wrt)
-        for k, place, bars in directions(value):
+        for k, place, _, unit, bars in directions(value, self.units):
             back = pullback(**bars) if returns_nothing(self.forward, given) else pullback(bars)
-            for part, bar in zip(found[k], leaves(back), strict=True):
-                part[place] = np.conj(bar) if self.holomorphic else bar
+            for parts, bar in zip(found[k], leaves(back), strict=True):
+                if self.holomorphic:
+                    parts[0][place] = np.conj(bar)
+                    continue
+                for part, of in zip(parts, (np.real(bar), np.imag(bar)), strict=False):
+                    part[place] += unit * of
         return found
+
+
+def _one_or_pair(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else Partials(*parts)
 
 
 def _is_pulled_back(x: Abstract) -> bool:
@@ -758,15 +799,18 @@ def like(x: Any, make: Callable[[Any], Any]) -> Any:
     return VALUES.map(lambda leaf: make(leaf) if is_of_floats(leaf) else None, x)
 
 
-def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
-    """For each number in a structure: its leaf, its index, and the unit direction."""
+def directions(
+    x: Any, units_of: Callable[[Any], tuple[complex, ...]]
+) -> Iterator[tuple[int, tuple[int, ...], int, complex, Any]]:
+    """For each number in a structure: its leaf, its index, and each unit direction with its position."""
     found = leaves(x)
     for k, leaf in enumerate(found):
         for place in np.ndindex(np.shape(leaf)):
-            units = [np.zeros(np.shape(other), complex if np.iscomplexobj(other) else float) for other in found]
-            units[k][place] = 1.0
-            left = (unit if unit.ndim else unit.item() for unit in units)
-            yield k, place, like(x, lambda _, left=left: next(left))  # type: ignore[misc]
+            for position, unit in enumerate(units_of(leaf)):
+                along = [np.zeros(np.shape(other), complex if np.iscomplexobj(other) else float) for other in found]
+                along[k][place] = unit
+                left = (one if one.ndim else one.item() for one in along)
+                yield k, place, position, unit, like(x, lambda _, left=left: next(left))  # type: ignore[misc]
 
 
 def jacobian(
@@ -794,7 +838,8 @@ def jacobian(
         mode: `"forward"`, `"reverse"`, or None for the one that needs fewer sweeps.
         directions: The number of derivatives that one sweep computes together in its innermost loops; None means 32.
         holomorphic: Whether arguments and results are complex, and the derivatives are complex numbers. A function that
-            is not holomorphic raises `ValueError`.
+            is not holomorphic raises `ValueError`. Without it, the derivative by a complex argument is a pair,
+            `Partials`: by its real part, and by its imaginary part.
         backend: As for `grad`.
         **options: As for `grad`.
 

@@ -3,6 +3,7 @@
 from srcdiff.diagnostics.problem import (
     ComparisonSearchWarning,
     CompiledDiffersWarning,
+    ComplexJacobianError,
     DifferentiationError,
     EqualityTestWarning,
     InternalError,
@@ -18,6 +19,7 @@ from srcdiff.diagnostics.span import Span
 __all__ = [
     "ComparisonSearchWarning",
     "CompiledDiffersWarning",
+    "ComplexJacobianError",
     "DifferentiationError",
     "EqualityTestWarning",
     "InternalError",

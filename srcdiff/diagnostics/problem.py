@@ -51,6 +51,10 @@ class ListsInJacobianError(DifferentiationError):
     """A Jacobian of a list whose length is known only at run time: such a list has no axis in it."""
 
 
+class ComplexJacobianError(DifferentiationError):
+    """A Jacobian by complex numbers, or of complex results: a matrix of real numbers does not hold it."""
+
+
 class NotExportedError(TypeError):
     """A derivative, or an object that its code refers to, cannot be written to a file."""
 

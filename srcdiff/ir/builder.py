@@ -105,9 +105,9 @@ def derivative_types(derivative: Derivative) -> list[Type]:
 
 
 def complex_jacobian(span: Span | None) -> Problem:
-    """A matrix of complex numbers says all of a derivative only if the function is holomorphic."""
-    message = "the Jacobian by complex numbers, or of complex results, is no matrix of complex numbers in general"
-    help_ = "for holomorphic functions pass `holomorphic=True`; else take real and imaginary parts as arguments"
+    """A matrix of complex numbers is the whole derivative only if the function is holomorphic."""
+    message = "the Jacobian by complex numbers, or of complex results, is no matrix here"
+    help_ = "take real and imaginary parts as arguments; `jacobian` itself has them as pairs, or `holomorphic=True`"
     return Problem("SD404", message, span, help=help_)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from srcdiff.analyses import comparison_searches, equality_tests
 from srcdiff.analyses.reach import zero_gradient
-from srcdiff.diagnostics import DifferentiationError
+from srcdiff.diagnostics import ComplexJacobianError
 from srcdiff.frontend.derivation import are_lengths
 from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.ir.aliasing import points_to
@@ -123,7 +123,7 @@ def jacobian(state: Compilation) -> None:
     results, main = outputs_with_written(state, primal, {}), state.main
     outputs = [v for v in results if is_inexact(v.type)]
     if any(is_complex(v.type) for v in (*inputs, *outputs)):
-        raise DifferentiationError([complex_jacobian(state.span)])
+        raise ComplexJacobianError([complex_jacobian(state.span)])
     seeds = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
     if request.mode == "forward":
         tangents = [t for v, t in zip(results, main.body.yields, strict=True) if is_inexact(v.type)]

@@ -194,7 +194,7 @@ PROGRAMS = [
 
 
 def one_after_the_other(f: Callable[..., Any], *args: Any, wrt: Any = 0, mode: str = "forward") -> Any:
-    return Jacobian(f, wrt, mode, None, "python", {}).with_lists.at(args)
+    return Jacobian(f, wrt, mode, None, "python", {}).one_by_one.at(args)
 
 
 def assert_same(expected: Any, found: Any) -> None:

@@ -49,13 +49,71 @@ def test_jacobian_of_a_holomorphic_function_has_complex_derivatives(mode):
     np.testing.assert_allclose(jacobian, expected)
 
 
-def test_jacobian_of_a_function_that_is_not_holomorphic_is_refused():
+def test_complex_jacobian_of_a_function_that_is_not_holomorphic_is_refused():
     with pytest.raises(ValueError, match="not holomorphic"):
         srcdiff.jacobian(lambda z: z * z.conj(), holomorphic=True, backend="python")(Z)
-    with pytest.raises(DifferentiationError, match="holomorphic=True"):
-        srcdiff.jacobian(lambda z: z * z, backend="python")(Z)
-    with pytest.raises(DifferentiationError, match="holomorphic=True"):
-        srcdiff.hessian(squares, backend="python")(Z)
+
+
+def mixed(z, x):
+    return {"planar": z * z.conj()[::-1] * x + z, "real": np.abs(z) ** 2 + x.sum()}
+
+
+def difference(function, direction, step=1e-6):
+    return (function(step * direction) - function(-step * direction)) / (2 * step)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobian_by_complex_numbers_is_a_pair(mode):
+    x = np.array([0.3, -0.4, 0.8])
+    found = srcdiff.jacobian(mixed, wrt=("z", "x"), mode=mode, backend="python")(Z, x)
+    for name, dtype in (("planar", complex), ("real", float)):
+        by_z, by_x = found[name]
+        assert by_z.real.dtype == by_z.imag.dtype == by_x.dtype == dtype
+        for k, unit in enumerate(np.eye(3)):
+            for got, along in ((by_z.real, unit), (by_z.imag, 1j * unit)):
+                expected = difference(lambda d, name=name: mixed(Z + d, x)[name], along)
+                np.testing.assert_allclose(got[:, k], expected, atol=1e-8)
+            expected = difference(lambda d, name=name: mixed(Z, x + d)[name], unit)
+            np.testing.assert_allclose(by_x[:, k], expected, atol=1e-8)
+
+
+def test_pair_has_the_derivatives_of_wirtinger():
+    jacobian = srcdiff.jacobian(lambda z: z * z.conjugate() + z * z, backend="python")
+    z = 1.5 - 0.5j
+    found = jacobian(z)
+    assert found.by_number == pytest.approx(z.conjugate() + 2 * z)
+    assert found.by_conjugate == pytest.approx(z)
+    assert srcdiff.Partials(found.real, found.imag) == found
+
+
+def test_hessian_has_the_derivatives_of_the_gradient():
+    found = srcdiff.hessian(squares, backend="python")(Z)
+    gradient = srcdiff.grad(squares, backend="python")
+    for k, unit in enumerate(np.eye(3)):
+        for got, along in ((found.real, unit), (found.imag, 1j * unit)):
+            np.testing.assert_allclose(got[:, k], difference(lambda d: gradient(Z + d), along), atol=1e-7)
+
+
+def test_jacobian_inside_a_function_is_refused():
+    def inside(z):
+        return np.abs(srcdiff.jacobian(lambda w: w * w.conj())(z)).sum()
+
+    with pytest.raises(DifferentiationError, match="pairs"):
+        srcdiff.grad(inside, backend="python")(Z)
+
+
+def test_gradient_is_made_of_the_pair():
+    found = srcdiff.jacobian(squares, backend="python")(Z)
+    np.testing.assert_allclose(srcdiff.grad(squares, backend="python")(Z), found.real + 1j * found.imag)
+
+
+def test_jacobian_of_complex_results_by_real_numbers_is_complex():
+    jacobian = srcdiff.jacobian(lambda x: np.exp(1j * x) * x[0], backend="python")
+    for _ in range(2):
+        x = np.array([0.3, 0.7])
+        expected = np.diag(1j * np.exp(1j * x) * x[0])
+        expected[:, 0] += np.exp(1j * x)
+        np.testing.assert_allclose(jacobian(x), expected)
 
 
 def test_jacobian_of_real_numbers_may_compute_with_complex_ones():
