@@ -51,7 +51,7 @@ from srcdiff.ir.types import Array, Scalar, is_complex
 from srcdiff.library import scipy_interpolate, sparse_arrays
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is
-from srcdiff.signature.descriptions import Description, to_differentiate_by
+from srcdiff.signature.descriptions import Description, Paths, paths_below, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, key_of
@@ -90,6 +90,7 @@ class Derivative:
         jacobian: bool = False,
         directions: int | None = None,
         numbers: int | None = None,
+        parts: Paths = (),
         backend: str = "numba",
         **options: Any,
     ) -> None:
@@ -104,6 +105,8 @@ class Derivative:
         """The function or derivative that is differentiated."""
         self.jacobian, self.directions, self.numbers = jacobian, directions, numbers
         """Whether this is a Jacobian; the number of directions in one sweep; the number of all directions."""
+        self.parts = parts
+        """The attributes of arguments that the caller asks for, if not for whole arguments."""
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
@@ -183,7 +186,12 @@ class Derivative:
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single and self.wrt else self.wrt
         options = {**self.options, "backend": self.backend, "with_value": self.with_value, "has_aux": self.has_aux}
-        options |= {"jacobian": self.jacobian, "directions": self.directions, "numbers": self.numbers}
+        options |= {
+            "jacobian": self.jacobian,
+            "directions": self.directions,
+            "numbers": self.numbers,
+            "parts": self.parts,
+        }
         return _derivative_again, (findable(self.of), self.mode, wrt, options)
 
     def __dir__(self) -> list[str]:
@@ -570,7 +578,7 @@ class Derivative:
         keys = zip(self.names, self.key(args, exact=exact), strict=True)
         descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
         for name in set(self.wrt) & set(self.names):
-            descriptions[name] = to_differentiate_by(descriptions[name])
+            descriptions[name] = to_differentiate_by(descriptions[name], paths_below(name, self.parts))
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
         request.given_results = given_results

@@ -45,7 +45,7 @@ from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.random_sources import Replay
 from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import layout_of
-from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
+from srcdiff.signature.trees import NODES, VALUES, Part, floats_for_integers, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.driver.compiling import Compiled
@@ -136,7 +136,7 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
             raise ValueError(f"{name} must be a dictionary with the keys {', '.join(map(repr, value))}")
         return layout.taken_apart(given)
     if layout.is_instance:
-        if type(given) is not type(value):
+        if type(given) not in (type(value), layout.kind):  # gradients by compiled classes are of a class beside them
             raise ValueError(f"{name} must be an instance of {type(value).__name__}")
         if hasattr(layout.kind, "__srcdiff_alike__") and not layout.kind.__srcdiff_alike__(value, given):
             raise ValueError(f"{name} must have the same elements as its value")
@@ -770,21 +770,6 @@ def leaves(x: Any) -> list[Any]:
     return [leaf for leaf in VALUES.leaves(x) if is_of_floats(leaf)]
 
 
-def floats_for_integers(x: Any) -> Any:
-    """An argument to differentiate by, in which integer numbers are floats.
-
-    >>> floats_for_integers({"n": 3, "a": [1, 2.5], "flag": True})
-    {'n': 3.0, 'a': [1.0, 2.5], 'flag': True}
-    """
-    parts, layout = VALUES.parts(x), VALUES.layout(x)
-    if parts is None:
-        return float(x) if isinstance(x, int | np.integer) and not isinstance(x, bool) else x
-    if layout is not None and layout.has_own_types:
-        return x
-    made = [floats_for_integers(part) for part in parts]
-    return VALUES.remade(x, made) if any(a is not b for a, b in zip(made, parts, strict=True)) else x
-
-
 def leaves_beside(x: Any, other: Any) -> list[Any]:
     """The entries of another structure of the same form at the places of these leaves.
 
@@ -969,7 +954,7 @@ def check(
     given = _by_parameter(primal, with_own_arrays(args))
     names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
     pairs = zip(primal.names, primal.bound(args, {}), strict=True)
-    arguments = tuple(_with_floats(a) if n in names else a for n, a in pairs)
+    arguments = tuple(floats_for_integers(a) if n in names and VALUES.parts(a) is not None else a for n, a in pairs)
     replay = Replay(arguments)
     value, pullback = _pulled_back(primal, arguments, names)
     replay.again(arguments)
@@ -1029,15 +1014,6 @@ def _as_given(f: Function, primal: Derivative) -> Function:
     """The callable for the values of `f`: a derivative itself, or the function as the user passed it."""
     is_derivative = getattr(f, "__srcdiff_derivative__", None) is not None or hasattr(f, "__srcdiff_inside__")
     return f if is_derivative else primal.original
-
-
-def _with_floats(x: Any) -> Any:
-    """The structure with integers converted to floats, as derivatives take them."""
-
-    def visit(leaf: Any) -> Any:
-        return float(leaf) if isinstance(leaf, int | np.integer) and not isinstance(leaf, bool) else leaf
-
-    return x if VALUES.parts(x) is None else VALUES.map(visit, x)
 
 
 def _random_like(x: Any, seed: int) -> Any:

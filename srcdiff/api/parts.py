@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from srcdiff.frontend.source.bound_methods import method_behind
+from srcdiff.signature.descriptions import Paths
 from srcdiff.signature.structures import layout_of
 
 
@@ -52,7 +53,7 @@ def _part(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def gradient_of_parts(f: Any, wrt: Any, make: Callable[[Any, tuple[str, ...]], Any]) -> PartGradient | None:
+def gradient_of_parts(f: Any, wrt: Any, make: Callable[[Any, tuple[str, ...], Paths], Any]) -> PartGradient | None:
     """The gradient, if `wrt` names parts of arguments, or the instance of a bound method; `make` differentiates."""
     wanted = wrt if isinstance(wrt, tuple) else (wrt,)
     if not all(isinstance(one, str) for one in wanted) or not wanted:
@@ -65,6 +66,6 @@ def gradient_of_parts(f: Any, wrt: Any, make: Callable[[Any, tuple[str, ...]], A
         return None
     names = tuple(dict.fromkeys(path[0] for path in paths))
     is_self = instance in names
-    derivative = make(method.__func__ if is_self else f, names)  # type: ignore[union-attr]
+    derivative = make(method.__func__ if is_self else f, names, tuple(paths))  # type: ignore[union-attr]
     picks = tuple((names.index(path[0]), path[1:]) for path in paths)
     return PartGradient(derivative, picks, not isinstance(wrt, tuple), (f.__self__,) if is_self else ())

@@ -16,6 +16,7 @@ from srcdiff.diagnostics.options import (
     require_inside,
 )
 from srcdiff.frontend.source.capture import findable, made_once, standing_for
+from srcdiff.signature.descriptions import Paths
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.frontend.derivation import Derivation
@@ -43,27 +44,31 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
 
 
 @made_once
-def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, backend: str, options: tuple[Any, ...]) -> Derivative:
-    how = dict(options)
-    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **how)
+def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, parts: Paths, options: tuple[Any, ...]) -> Derivative:
+    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, parts=parts, **dict(options))
 
 
-def _reverse_mode(f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]) -> Any:
+def _reverse_mode(
+    f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any], parts: Paths = ()
+) -> Any:
     """The same derivative for equal requests, so that `grad(f)(x)` in a loop compiles once."""
-    if type(wrt) is not int:
-        parts = gradient_of_parts(f, wrt, lambda g, of: _reverse_mode(g, of, with_value, has_aux, backend, options))
-        if parts is not None:
-            return parts
+    if type(wrt) is not int and not parts:
+        found = gradient_of_parts(
+            f, wrt, lambda g, of, parts: _reverse_mode(g, of, with_value, has_aux, backend, options, parts)
+        )
+        if found is not None:
+            return found
     if options:
         options = compile_options(backend, options)
+    options = {"backend": backend, **options}
     is_key = type(wrt) in _NAMES or (type(wrt) is tuple and all(type(one) in _NAMES for one in wrt))
     if is_key and type(has_aux) is bool and type(backend) is str:  # type: ignore[redundant-expr]
         try:
-            derivative: Derivative = _reverse(f, wrt, with_value, has_aux, backend, tuple(sorted(options.items())))
+            derivative: Derivative = _reverse(f, wrt, with_value, has_aux, parts, tuple(sorted(options.items())))
             return derivative
         except TypeError:  # an argument is not hashable, or it is wrong and the call below raises
             pass
-    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **options)
+    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, parts=parts, **options)
 
 
 _NAMES = (int, str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,15 +41,34 @@ INTEGER = Description("integer")
 """Marks the description of an active float that the caller passes as an integer."""
 
 
-def to_differentiate_by(description: Description) -> Description:
-    """The description with active integers as marked floats, also inside tuples."""
+Paths = tuple[tuple[str, ...], ...]
+"""Attributes, attributes of attributes, and so on: `model.rates.k` is `("model", "rates", "k")`."""
+
+
+def paths_below(name: str, paths: Paths) -> Paths:
+    """The rest of the paths that begin with this name."""
+    return tuple([path[1:] for path in paths if path[0] == name])
+
+
+def to_differentiate_by(description: Description, paths: Paths = ()) -> Description:
+    """The description with active integers as marked floats, also inside tuples; with `paths`, only below these."""
+    if paths and () not in paths and description.kind in ("tuple", "record"):
+        below = [paths_below(str(name), paths) for name in description.layout.names]
+        parts = zip(description.parts, below, strict=True)
+        return description.remade([to_differentiate_by(part, rest) if rest else part for part, rest in parts])
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
     if isinstance(description.detail, Layout) and description.detail.has_own_types:
         return description
     if description.kind == "tuple":
-        return description.remade(map(to_differentiate_by, description.parts))
+        return _with_parts(description, to_differentiate_by)
     return floats_for_integers(description)
+
+
+def _with_parts(whole: Description, changed: Callable[[Description], Description]) -> Description:
+    """The description of a structure with changed parts, except for those that its class declares as integers."""
+    integers = whole.layout.integers
+    return whole.remade([part if k in integers else changed(part) for k, part in enumerate(whole.parts)])
 
 
 def floats_for_integers(description: Description) -> Description:
@@ -58,7 +77,7 @@ def floats_for_integers(description: Description) -> Description:
     def leaf(d: Description) -> Description:
         match d.kind:
             case "value" if d.detail == INT:
-                return Description("value", FLOAT, d.parts)
+                return Description("value", FLOAT, (*d.parts, INTEGER))
             case "static" if _is_integer(d.detail[1]):
                 return Description("value", FLOAT)
             case "items":
@@ -70,7 +89,7 @@ def floats_for_integers(description: Description) -> Description:
     def visit(d: Description) -> Description:
         if isinstance(d.detail, Layout) and d.detail.has_own_types:
             return d
-        return leaf(d) if d.opened() is None else d.remade(map(visit, d.parts))
+        return leaf(d) if d.opened() is None else _with_parts(d, visit)
 
     return visit(description)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from srcdiff.signature.keys import is_on_device
 from srcdiff.signature.structures import Layout, layout_of
-from srcdiff.signature.trees import VALUES, Structure, parts_of
+from srcdiff.signature.trees import VALUES, Structure, floats_for_integers, parts_of
 
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -162,7 +162,7 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
         if layout is not None and overridden:
             which = f"`{overridden[0]}` of its class {layout.kind.__name__}"
             raise TypeError(f"a value in `{name}` overrides {which}, so that it cannot be made again from a vector")
-    for part in VALUES.named(value, name, Layout.attribute):
+    for part in VALUES.named(floats_for_integers(value), name, Layout.attribute):
         leaf = part.value
         if is_on_device(leaf):
             raise TypeError(f"`{part.name}` is in the memory of a GPU: a flat view needs arrays of NumPy")
@@ -177,7 +177,7 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
 
 
 def _kind_of(leaf: Any) -> type | np.dtype[Any] | None:
-    """The kind of a parameter; None for what has no derivative. An integer number is a float, as for `grad`."""
+    """The kind of a parameter; None for what has no derivative."""
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind != "c":
         return leaf.dtype if leaf.dtype.kind == "f" else None
     if isinstance(leaf, complex | np.complexfloating | np.ndarray):
@@ -186,7 +186,7 @@ def _kind_of(leaf: Any) -> type | np.dtype[Any] | None:
         return None
     if isinstance(leaf, np.floating):
         return type(leaf)
-    return float if isinstance(leaf, int | float | np.integer) else None
+    return float if isinstance(leaf, float) else None
 
 
 def _parts_beside(example: Any, value: Any, name: str) -> Sequence[Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import functools
+import inspect
 import re
 import types
 from collections.abc import Sequence
 from typing import Any
 
 from srcdiff.signature.enums import spelled
+from srcdiff.signature.jit_classes import field_types
 
 MAPPINGS = (dict, collections.OrderedDict)
 
@@ -38,6 +41,11 @@ class Layout:
     def has_own_types(self) -> bool:
         """Whether integers in it stay integers: it stands for an object of another package."""
         return hasattr(self.kind, "__srcdiff_made__")
+
+    @property
+    def integers(self) -> frozenset[int]:
+        """The places of the parts whose class declares them as integers, `steps: int`. They have no derivative."""
+        return frozenset() if self.kind in (*MAPPINGS, tuple, list) else _declared_integers(self.kind, self.names)
 
     def part(self, owner: str, k: int) -> str:
         """The expression for a part of `owner`."""
@@ -113,3 +121,13 @@ class Layout:
         for name, item in zip(self.names, items, strict=True):
             object.__setattr__(made, str(name), item)
         return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _declared_integers(kind: type, names: tuple[Any, ...]) -> frozenset[int]:
+    fields: tuple[str, ...] = getattr(kind, "_fields", ())
+    declared: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        declared |= inspect.get_annotations(base)
+    declared |= {name: int for name, type_ in field_types(kind).items() if type(type_).__name__ == "Integer"}
+    return frozenset(k for k, name in enumerate(fields or names) if declared.get(name) in (int, "int"))

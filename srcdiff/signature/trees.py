@@ -6,6 +6,7 @@ Values of users are trees of tuples, lists, dictionaries and dataclasses. The co
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -227,6 +228,23 @@ VALUES = Trees(parts_of, layout_of, remade)
 
 TUPLES = replace(VALUES, parts=lambda x: x if isinstance(x, tuple) else None)
 """Arguments and results of compiled code, where only tuples have parts."""
+
+
+def floats_for_integers(x: Any) -> Any:
+    """An argument to differentiate by, in which integer numbers are floats.
+
+    >>> floats_for_integers({"n": 3, "a": [1, 2.5], "flag": True})
+    {'n': 3.0, 'a': [1.0, 2.5], 'flag': True}
+    """
+    parts, layout = VALUES.parts(x), VALUES.layout(x)
+    if parts is None:
+        return float(x) if isinstance(x, int | np.integer) and not isinstance(x, bool | enum.Enum) else x
+    if layout is not None and layout.has_own_types:
+        return x
+    integers = layout.integers if layout is not None else ()
+    made = [part if k in integers else floats_for_integers(part) for k, part in enumerate(parts)]
+    return VALUES.remade(x, made) if any(a is not b for a, b in zip(made, parts, strict=True)) else x
+
 
 NODES = Trees(
     lambda x: x.opened() if isinstance(x, Node) else None,

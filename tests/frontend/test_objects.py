@@ -950,3 +950,109 @@ def writes_with_own_access(x):
 def test_classes_that_say_how_their_attributes_are_accessed_are_refused(function):
     with pytest.raises(DifferentiationError, match="defines how its attributes are accessed"):
         srcdiff.grad(function, backend="python")(1.3)
+
+
+class Damped:
+    """Reads count, and writes are scaled."""
+
+    def __init__(self, k, n):
+        self.k, self.state, self.reads = k, np.zeros(n), 0
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return self.state[i]
+
+    def __setitem__(self, i, value):
+        self.state[i] = value * self.k
+
+    def __delitem__(self, i):
+        self.state[i] = self.k * i
+
+    def __contains__(self, value):
+        return value < self.k
+
+
+class Symmetric:
+    def __init__(self, n):
+        self.whole = np.zeros((n, n))
+
+    def __getitem__(self, ij):
+        i, j = ij
+        return self.whole[i, j]
+
+    def __setitem__(self, ij, value):
+        i, j = ij
+        self.whole[i, j] = value
+        self.whole[j, i] = value
+
+
+class Rows:
+    def __init__(self, v):
+        self.rows = np.outer(v, v)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+    def __setitem__(self, i, row):
+        self.rows[i] = row
+
+
+def items_that_methods_read_and_write(k):
+    f = Damped(k, 2)
+    f[1] = k**3
+    f[0] += k
+    other = f
+    other[1] *= f[0] + 1
+    if k * 2 in f:
+        f[0] = 7 * k
+    if k / 2 in f:
+        f[0] = 5 * k
+    if 3 * k not in other:
+        f[0] -= k
+    del other[1]
+    return f[0] * f[1] * f.k + f.state[1] * f.reads
+
+
+def items_with_two_indices(x):
+    g = Symmetric(len(x))
+    for i in range(len(x)):
+        for j in range(i + 1):
+            g[i, j] = x[i] * x[j] ** 2
+            if i > j:
+                g[j, i] += x[j]
+    return np.sum(g.whole**2)
+
+
+def rows_that_are_updated_in_place(x):
+    m = Rows(x)
+    for i in range(len(x)):
+        m[i] += x
+        m[i] *= m[0]
+    return np.sum(m.rows)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (items_that_methods_read_and_write, 0.7),
+        (items_with_two_indices, np.array([0.3, 0.5, 0.9])),
+        (rows_that_are_updated_in_place, np.array([0.3, 0.5, 0.9])),
+    ],
+)
+def test_items_of_instances(function, x, backend):
+    srcdiff.check(function, x, backend=backend, order=2 if backend == "python" else 1)
+
+
+def test_items_that_a_class_does_not_define_are_refused():
+    class Written:
+        def __setitem__(self, i, value):
+            self.value = value
+
+    def read(x):
+        w = Written()
+        w[0] += x
+        return w.value
+
+    with pytest.raises(DifferentiationError, match="the elements of an instance of `Written` cannot be assigned"):
+        srcdiff.grad(read, backend="python")(1.0)

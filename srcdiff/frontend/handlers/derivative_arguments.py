@@ -65,7 +65,9 @@ def new_arguments(
         if parts is None:
             return new_argument(reader, x, next(names).name, pairs, lists, has_own_types)
         own = has_own_types or (isinstance(x, Record) and x.kind.has_own_types and not isinstance(x, Structured))
-        remade: Abstract = NODES.remade(x, [visit(part, own) for part in parts])
+        layout = NODES.layout(x)
+        integers = layout.integers if layout is not None else ()
+        remade: Abstract = NODES.remade(x, [visit(part, own or k in integers) for k, part in enumerate(parts)])
         return remade
 
     return visit(x, False)

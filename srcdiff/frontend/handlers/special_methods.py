@@ -24,7 +24,15 @@ from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.numbers import is_array
-from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, in_place, operation, subscripts, unary_of
+from srcdiff.frontend.interpreter.tables import (
+    comparison_of,
+    handles_syntax,
+    in_place,
+    operation,
+    special_methods,
+    subscripts,
+    unary_of,
+)
 from srcdiff.ir.nodes import Value
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -57,6 +65,12 @@ def method_of(reader: Reader, x: Abstract, name: str) -> Any:
     """The special method of an instance, if its class defines one in Python."""
     found = in_class(class_of(x), name) if is_instance(x) else MISSING
     return found if isinstance(found, types.FunctionType) else None
+
+
+@special_methods(Record, Object)
+def call_if_defined(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract | None:
+    """`a[i] = v` and `del a[i]` of an instance: `a.__setitem__(i, v)` and `a.__delitem__(i)`."""
+    return None if method_of(reader, x, name) is None else call_special(reader, x, name, args, node)
 
 
 def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract:
@@ -126,7 +140,7 @@ def comparison_operator(
     """`a < b` of instances: `a.__lt__(b)`, or `b.__gt__(a)`. Two dataclasses are equal if their fields are equal."""
     names = _COMPARE.get(type(op))
     if names is None:
-        return None
+        return membership(reader, op, left, right, node) if isinstance(op, ast.In | ast.NotIn) else None
     require_no_array(reader, left, right, node)
     ways = [(left, names[0], right), (right, names[1], left)]
     if is_subclass_on_the_right(left, right):
@@ -139,6 +153,14 @@ def comparison_operator(
         equal = equal_fields(reader, left, right, node)
         return None if equal is None else compare(reader, ast.Eq(), equal, Static(False), node)
     return equal_fields(reader, left, right, node) if isinstance(op, ast.Eq) else None
+
+
+def membership(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract | None:
+    """`x in a` of an instance: the truth value of `a.__contains__(x)`."""
+    if method_of(reader, right, "__contains__") is None:
+        return None
+    test = ast.NotEq() if isinstance(op, ast.In) else ast.Eq()
+    return compare(reader, test, call_special(reader, right, "__contains__", [left], node), Static(False), node)
 
 
 def own_comparison(reader: Reader, x: Abstract, name: str, other: Abstract, node: ast.AST) -> Abstract | None:

@@ -49,7 +49,7 @@ from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value, write_element
 from srcdiff.frontend.interpreter.statements import note_name
 from srcdiff.frontend.interpreter.structured_arrays import assign_records, write_field
-from srcdiff.frontend.interpreter.tables import expression, statement
+from srcdiff.frontend.interpreter.tables import SPECIAL_METHODS, expression, statement
 from srcdiff.ir.nodes import Index, Item, Value
 from srcdiff.ir.types import Array, Stack, is_complex
 from srcdiff.signature.structures import Layout
@@ -254,6 +254,10 @@ def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> No
     if isinstance(base, Structured | Element):
         assign_records(reader, base, target, value)
         return
+    if type(base) in SPECIAL_METHODS:
+        args = [evaluate(reader, target.slice), value]
+        if SPECIAL_METHODS[type(base)](reader, base, "__setitem__", args, target) is not None:
+            return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)

@@ -29,7 +29,7 @@ from srcdiff.frontend.interpreter.numbers import as_number, is_array
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.frontend.interpreter.structured_arrays import assign_records
-from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
+from srcdiff.frontend.interpreter.tables import IN_PLACE, SPECIAL_METHODS, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact
 from srcdiff.signature.trees import NODES
@@ -106,6 +106,21 @@ def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -
     write_item(reader, base, key, forced(reader, new), node)
 
 
+def augment_by_methods(reader: Reader, node: ast.AugAssign, base: Abstract, key: Abstract, old: Abstract) -> None:
+    """`a[i] += v` of an instance: `a.__setitem__(i, a.__getitem__(i) + v)`. An array element is updated in place."""
+    if isinstance(old, List) or (isinstance(node.op, ast.MatMult) and is_array(old)):
+        reader.refuse(
+            "SD102", node, f"this update of {in_words(reader, old)} that `__getitem__` returns is not supported"
+        )
+    if isinstance(old, Value) and is_array(old):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        new: Abstract = old
+    else:
+        new = forced(reader, augmented(reader, node, old))
+    if SPECIAL_METHODS[type(base)](reader, base, "__setitem__", [key, new], node) is None:
+        reader.refuse("SD203", node, f"the elements of {in_words(reader, base)} cannot be assigned")
+
+
 def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
     """An operand that is read before any write, and not used afterwards."""
     before = reader.state
@@ -126,6 +141,12 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if isinstance(base, Structured | Element):
         augment_field(reader, node, target, base)
         return
+    if type(base) in SPECIAL_METHODS:
+        key = evaluate(reader, target.slice)
+        old = SPECIAL_METHODS[type(base)](reader, base, "__getitem__", [key], target)
+        if old is not None:
+            augment_by_methods(reader, node, base, key, old)
+            return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)

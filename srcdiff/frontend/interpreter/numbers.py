@@ -90,10 +90,17 @@ def of_large(reader: Reader, target: Any, large: Static, node: ast.AST) -> Abstr
         reader.raise_always(OverflowError, str(error))
 
 
+_DIFFERENTIATED = (
+    "the integer that the caller passes is differentiated, as a float: choose other arguments or attributes by `wrt`, "
+    "or declare the attribute as an integer in its class (`n: int`)"
+)
+
+
 def as_integer(reader: Reader, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
     value = as_number(reader, x, node)
     if is_inexact(value.type):
-        reader.refuse("SD203", node, what, help_="convert it with `int(...)`")
+        help_ = _DIFFERENTIATED if value in reader.whole else "convert it with `int(...)`"
+        reader.refuse("SD203", node, what, help_=help_)
     return reader.cast(value, INT)
 
 
