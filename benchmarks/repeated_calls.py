@@ -125,7 +125,8 @@ def main():
     print("| the function reads | a call |\n| --- | --- |")
     for name, function in OUTSIDE.items():
         print(f"| {name} | {micro(seconds(srcdiff.grad(function), 2.0))} |", flush=True)
-    print("\n| the argument | gradient with respect to another argument | gradient with respect to it |\n| --- | --- | --- |")
+    print("\n| the argument | gradient with respect to another argument | gradient with respect to it |")
+    print("| --- | --- | --- |")
     for name, (value, function) in ARGUMENTS.items():
         by_x = micro(seconds(srcdiff.grad(function, wrt="x"), value, 2.0))
         by_it = "" if isinstance(value, str | bool | enum.Enum) else srcdiff.grad(function, wrt="p")
