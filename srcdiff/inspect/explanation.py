@@ -20,7 +20,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
 from srcdiff.ir.nodes import Alloc, Call, Library, NewStack, Value, walk
-from srcdiff.ir.types import Array, Stack, bytes_of, is_inexact
+from srcdiff.ir.types import Array, Scalar, Stack, bytes_of, is_complex, is_inexact
 from srcdiff.ir.words import WORDS
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.compilation import Compilation
@@ -108,6 +108,16 @@ class Threaded:
 
 
 @dataclass(frozen=True, slots=True)
+class ComplexValues:
+    """A variable that has complex values, in a line that computes it."""
+
+    variable: str
+    """Its name; empty for a part of an expression."""
+    type: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """What is not known of a loop over `prange`, and taken on the user's word."""
 
@@ -137,6 +147,8 @@ class Explanation:
     """The loops of the derivative, if `parallel=True`."""
     claims: tuple[Claimed, ...] = ()
     """Of loops over `prange`, what could not be shown."""
+    complex_values: tuple[ComplexValues, ...] = ()
+    """Where the function computes with complex numbers."""
 
     @property
     def nbytes(self) -> int | None:
@@ -177,6 +189,7 @@ class Explanation:
             "external": [{"function": e.function, "derivative": e.derivative, **_place(e.span)} for e in self.external],
             "threads": [{"in_threads": t.in_threads, "why": t.why, **_place(t.span)} for t in self.threads],
             "claims": [{"what": c.what, **_place(c.span)} for c in self.claims],
+            "complex_values": [{"variable": c.variable, "type": c.type, **_place(c.span)} for c in self.complex_values],
             "shared": [
                 {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
             ],
@@ -221,6 +234,7 @@ def explained(
         assumed,
         tuple(dict.fromkeys(_threaded(c) for c in work.choices if c.span is not None)),
         tuple(dict.fromkeys(Claimed(span, conflict.what) for span, conflict in work.claims)),
+        tuple(_complex_values(work)),
     )
 
 
@@ -229,6 +243,21 @@ def _equality_tests(work: Compilation) -> tuple[Span, ...]:
     inputs = [v for name in work.request.wrt for v in chosen_values(work, name)]
     program = work.differentiated
     return tuple(equality_tests(program, inputs, [program.body.yields[k] for k in outputs_of(work)]))
+
+
+def _complex_values(work: Compilation) -> Iterator[ComplexValues]:
+    """The complex variables of each line; of a line without any, the parts of expressions that are complex."""
+    assert work.differentiated is not None
+    lines: dict[tuple[str, int], list[ComplexValues]] = {}
+    for operation in walk(work.differentiated.body):
+        for value in operation.defines() if operation.span is not None else ():
+            if isinstance(value.type, Scalar | Array) and is_complex(value.type):
+                name = _user_name(value.name, operation.span)
+                found = ComplexValues(name, str(value.type), operation.span)
+                lines.setdefault((operation.span.file, operation.span.line), []).append(found)
+    for line in sorted(lines):
+        named = {c.variable: c for c in lines[line] if c.variable}
+        yield from named.values() or lines[line][-1:]
 
 
 def _external(work: Compilation) -> Iterator[ExternalCall]:
@@ -355,6 +384,7 @@ def _threaded(choice: Choice) -> Threaded:
 _EXTERNAL_TITLE = "functions that are called as they are"
 _THREADS_TITLE = "threads share the iterations of loops"
 _CLAIMS_TITLE = "loops over `prange`: what is taken on your word"
+_COMPLEX_TITLE = "complex numbers"
 _EQUALITY_TITLE = "tests for equality: there, the derivative is that of the side that runs"
 
 
@@ -378,6 +408,7 @@ class _Text:
         if found.constants:
             names = ", ".join(f"{c.name} ({c.type})" for c in found.constants)
             yield from ("", f"{self.paint('held constant', 'title')}, read from outside: {names}")
+        yield from self.section(_COMPLEX_TITLE, [_complex_row(c) for c in found.complex_values])
         yield from self.section(_kept_title(found), [_kept_row(k) for k in found.kept])
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
         yield from self.section("fused loops", [_shared_row(s) for s in found.shared])
@@ -449,6 +480,10 @@ def _kept_row(kept: Kept) -> tuple[str, ...]:
     return kept.variable or "part of", f"{kept.formula} bytes", known, _at(kept.span)
 
 
+def _complex_row(found: ComplexValues) -> tuple[str, ...]:
+    return found.variable or "part of", found.type, _at(found.span)
+
+
 def _repeated_row(repeated: Repeated) -> tuple[str, ...]:
     return repeated.variable or "part of", _at(repeated.span)
 
@@ -504,6 +539,7 @@ def _html(found: Explanation) -> str:
         names = ", ".join(f"{c.name} ({c.type})" for c in found.constants)
         parts.append(f"<div><b>held constant</b>, read from outside: {escape(names)}</div>")
     for title, table in (
+        (_COMPLEX_TITLE, [_complex_row(c) for c in found.complex_values]),
         (_kept_title(found), [_kept_row(k) for k in found.kept]),
         ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
         ("fused loops", [_shared_row(s) for s in found.shared]),

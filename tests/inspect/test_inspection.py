@@ -266,3 +266,21 @@ def test_left_column_is_as_wide_as_the_lines_that_it_shows() -> None:
     lines = str(srcdiff.show(srcdiff.grad(half), 1.0)).splitlines()
 
     assert max(line.index(" | ") for line in lines if " | " in line) < 40
+
+
+def interference(x, n):
+    amplitude = 0j
+    for i in range(n):
+        amplitude += np.exp(1j * x[i])
+    size = abs(amplitude)
+    return size + np.sum(x * (2 + 1j)).imag
+
+
+def test_complex_variables_are_named_with_their_lines():
+    found = srcdiff.explain(interference, POINT, 4)
+    variables = [(c.variable, c.type, c.span.text.strip()) for c in found.complex_values]
+    assert ("amplitude", "complex128", "amplitude += np.exp(1j * x[i])") in variables
+    assert variables[-1] == ("", "complex128", "return size + np.sum(x * (2 + 1j)).imag")
+    assert not any("size = " in text for _, _, text in variables)
+    assert "complex numbers\n    amplitude" in str(found)
+    assert not srcdiff.explain(logistic, POINT, 3.0, 4).complex_values
