@@ -24,7 +24,7 @@ import numpy as np
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.ir.types import FLOAT
 from srcdiff.signature.checks import Checks, Names, Opened, Step, same_constant
-from srcdiff.signature.conversion import converter, gradient_converter
+from srcdiff.signature.conversion import converter, gradient_converter, has_identity
 from srcdiff.signature.descriptions import Description, is_passed
 from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.keys import is_stored
@@ -176,7 +176,7 @@ class DirectArguments:
     def with_identity(self, kinds: Set[type]) -> list[str]:
         """What holds the lists in the arguments, and the instances of some classes."""
         found = [x for one in self.opened for x in _nodes(one)]
-        return [x.text for x in found if type(x.value) is list or class_of_value(x.value) in kinds]
+        return [x.text for x in found if has_identity(x.value) or class_of_value(x.value) in kinds]
 
 
 def _nodes(x: Opened) -> Iterator[Opened]:

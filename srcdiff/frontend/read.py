@@ -37,6 +37,7 @@ from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.instances import object_as_record
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents, new_list
+from srcdiff.frontend.interpreter.made_dictionaries import is_table
 from srcdiff.frontend.interpreter.numba_functions import enter_captured
 from srcdiff.frontend.interpreter.outside import hoist, look_at_class
 from srcdiff.frontend.interpreter.presence import present
@@ -292,6 +293,10 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
 
     def visit(x: Abstract) -> Abstract:
         match x:
+            case Object() if is_table(x):
+                message = "the result is a dictionary whose keys are known at run time"
+                problem = Problem("SD401", message, reader.span, help="return a list or an array of its values")
+                raise DifferentiationError([problem])
             case Object():
                 whole = as_mapping(reader, x) if is_changing(x) else object_as_record(reader, x)
                 return NODES.map(visit, whole)

@@ -12,6 +12,7 @@ from srcdiff.frontend.handlers import (
     iterators,
     kernel_language,
     nested_derivatives,
+    numba_containers,
     numba_decorators,
     random_numbers,
     records,
@@ -45,5 +46,5 @@ ROWS = (
     *(generators, contexts),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
-    *(numba_decorators, random_numbers),
+    *(numba_decorators, numba_containers, random_numbers),
 )

@@ -126,6 +126,9 @@ class Checks:
         return found
 
     def _part(self, text: str, layout: Layout, name: Any) -> str:
+        if layout.is_converted:
+            of = self.names(layout.kind.__srcdiff_parts__)  # type: ignore[attr-defined]
+            return f"{of}({text})[{layout.names.index(name)}]"
         if layout.is_instance:
             return attribute(text, str(name), self.names)
         return f"{text}[{self.names(name) if isinstance(name, enum.Enum) else repr(name)}]"

@@ -10,6 +10,7 @@ import numpy as np
 from srcdiff.ir.types import FLOAT
 from srcdiff.signature.descriptions import Description, is_passed
 from srcdiff.signature.jit_classes import class_of_value
+from srcdiff.signature.standing_classes import standing
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import parts_of
 
@@ -64,11 +65,17 @@ def _left_out(value: Any) -> Any:
     return value if isinstance(value, str) else None
 
 
+def has_identity(value: Any) -> bool:
+    """Whether it is a list, or a container of another package that stands for one."""
+    plain: Any = type(value)
+    return isinstance(value, list) or hasattr(standing(plain), "__srcdiff_parts__")
+
+
 def with_identity(value: Any, kinds: Set[type], around: tuple[int, ...] = ()) -> list[Any]:
     """The lists in an argument, and the instances of these classes; an instance may refer to one `around` it."""
     if id(value) in around:
         return []
-    own = [value] if isinstance(value, list) or class_of_value(value) in kinds else []
+    own = [value] if has_identity(value) or class_of_value(value) in kinds else []
     parts = [x for x in parts_of(value) or () if type(x) is not float]
     return own + [found for x in parts for found in with_identity(x, kinds, (*around, id(value)))]
 

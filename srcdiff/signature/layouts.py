@@ -47,9 +47,16 @@ class Layout:
         """The places of the parts whose class declares them as integers, `steps: int`. They have no derivative."""
         return frozenset() if self.kind in (*MAPPINGS, tuple, list) else _declared_integers(self.kind, self.names)
 
+    @property
+    def is_converted(self) -> bool:
+        """Whether its parts are made at each call: it is a container of another package."""
+        return hasattr(self.kind, "__srcdiff_parts__")
+
     def part(self, owner: str, k: int) -> str:
         """The expression for a part of `owner`."""
         name = self.names[k]
+        if self.is_converted:
+            return owner
         if isinstance(name, enum.Enum):
             return f"{owner}[{spelled(name)}]"
         return f"{owner}.{name}" if self.is_instance else f"{owner}[{name!r}]"
@@ -62,6 +69,8 @@ class Layout:
     def variable(self, owner: str, k: int) -> str:
         """The variable name of a part that has its own name."""
         name = self.names[k]
+        if self.is_converted:
+            return owner
         name = spelled(name) if isinstance(name, enum.Enum) else name
         text = f"{owner}_{name}" if owner else ""
         return text if issubclass(self.kind, tuple | list) else re.sub(r"\W", "_", text)
@@ -84,6 +93,9 @@ class Layout:
     def taken_apart(self, value: Any) -> list[Any]:
         if self.kind in MAPPINGS:
             return [value[n] for n in self.names]
+        if self.is_converted and not isinstance(value, self.kind):
+            found: list[Any] = self.kind.__srcdiff_parts__(value)  # type: ignore[attr-defined]
+            return found
         return [getattr(value, str(n)) for n in self.names] if self.is_instance else list(value)
 
     def fields_in(self, other: Any) -> list[Any]:

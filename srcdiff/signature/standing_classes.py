@@ -1,8 +1,9 @@
 """Classes of ours that stand for classes of other packages: objects of these are structures, with fields of ours.
 
 A class that stands for another has static methods: `__srcdiff_fits__` says whether it stands for an object, or which
-class does. `__srcdiff_made__` makes the object from the fields, and `__srcdiff_gradient__` the gradient of such an
-object; without these, both are instances of our class. The package is not imported for it.
+class does. `__srcdiff_parts__` makes the fields of a container, which has no such attributes. `__srcdiff_made__` makes
+the object from the fields, and `__srcdiff_gradient__` the gradient of such an object; without these, both are instances
+of our class. The package is not imported for it.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
+from srcdiff.signature.attrs_classes import is_written_by_attrs
 from srcdiff.signature.jit_classes import class_of_value, field_types
 from srcdiff.signature.layouts import MAPPINGS
 from srcdiff.signature.layouts import Layout as Layout
@@ -61,9 +62,14 @@ def is_plain_class(kind: type) -> bool:
         is_ours = base in _WITHOUT_ATTRIBUTES
         if not is_ours and (root in FOREIGN or root in sys.stdlib_module_names):
             return False
-        if not base.__flags__ & _HEAP_TYPE or (not is_ours and any(name in vars(base) for name in _OWN_ACCESS)):
+        if not base.__flags__ & _HEAP_TYPE or (not is_ours and any(map(vars(base).__contains__, _accessors(base)))):
             return False
     return True
+
+
+def _accessors(kind: type) -> list[str]:
+    """The names of methods that say how attributes are accessed, but for those that `attrs` writes."""
+    return [name for name in _OWN_ACCESS if not is_written_by_attrs(vars(kind).get(name))]
 
 
 _WITHOUT_ATTRIBUTES = (abc.ABC, typing.Generic, typing.Protocol)

@@ -137,8 +137,8 @@ def changes_outside(x):
 def key_at_run_time(x, n):
     d = {}
     for k in range(n):
-        d[k] = x * k
-    return d[0]
+        d[0.5 * k] = x * k
+    return d[0.0]
 
 
 def either_of_two(x):

@@ -383,7 +383,6 @@ HEAVY = Heavy(2.0)
 @pytest.mark.parametrize(
     ("function", "arguments", "said"),
     [
-        (lambda x, p: (p + p)[0] * x, (1.5, Vector(1.0, 2.0)), "`Vector` defines `__add__`"),
         (lambda x: Doubled(x).x, (1.5,), "overrides methods of a named tuple"),
         (lambda x, p: p.x * x, (1.5, Doubled(1.0)), "an instance of `Doubled`"),
         (unpacked, (1.5, Elsewhere(1.0, 2.0)), "an instance of `Elsewhere`"),

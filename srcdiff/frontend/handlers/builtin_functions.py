@@ -34,18 +34,21 @@ from srcdiff.frontend.domain.abstract_values import (
     Zip,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
 from srcdiff.frontend.interpreter.calls import run_handler
 from srcdiff.frontend.interpreter.conditions import compare
-from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, constant_set
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
 from srcdiff.frontend.interpreter.foreseen import before_rounding
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
+from srcdiff.frontend.interpreter.instances import call_special
 from srcdiff.frontend.interpreter.iteration import (
     drained,
     fold_elements,
     for_each,
+    has_known_length,
     iteration_over,
     of_its_own,
     unpacked,
@@ -54,6 +57,12 @@ from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of
 from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list
 from srcdiff.frontend.interpreter.lists import list_extend
+from srcdiff.frontend.interpreter.made_dictionaries import (
+    dictionary_of_pairs,
+    is_table,
+    made_dictionary,
+    table_of_pairs,
+)
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.number_kinds import numpys_own, unheld, wrapped
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array, truth_of
@@ -63,7 +72,6 @@ from srcdiff.frontend.interpreter.tables import handles, marked
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.library import operators
-from srcdiff.signature.structures import is_key, mapping_layout
 
 _WRITE_OUT = "write the dictionary out: `{key: value}`"
 
@@ -193,14 +201,20 @@ def call_set(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstrac
 def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
     """`dict(other, name=value)`, or of pairs."""
     of = tuple(needed(reader, x, node) for x in of)
+    if len(of) == 1 and is_table(of[0]):
+        of = (call_special(reader, of[0], "items", [], node),)
     if len(of) == 1 and not isinstance(of[0], Record):
+        if not items and not has_known_length(reader, of[0], node):
+            if KeysAtRunTime(node) not in reader.stateful:
+                raise IsWritten(KeysAtRunTime(node))
+            return table_of_pairs(reader, of[0], node)
         pairs = [unpacked(reader, pair, node) for pair in unpacked(reader, of[0], node)]
-        keys: list[Any] = [p[0].value if len(p) == 2 and isinstance(p[0], Static) else MISSING for p in pairs]
-        if not all(is_key(k) for k in keys):
-            message = "the keys of a dictionary must be constant strings, integers or enum members"
-            reader.refuse("SD102", node, message, help_=_WRITE_OUT)
-        last = dict(zip(keys, (p[1] for p in pairs), strict=True))
-        of = (Record(tuple(last.values()), mapping_layout(dict, last)),)
+        if any(len(pair) != 2 for pair in pairs):
+            reader.refuse("SD102", node, "a dictionary is made of pairs", help_=_WRITE_OUT)
+        made = dictionary_of_pairs(reader, [(pair[0], pair[1]) for pair in pairs], node, node)
+        if not items:
+            return made
+        of = (as_mapping(reader, made) if not isinstance(made, Record) else made,)
     if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
         reader.refuse("SD102", node, f"a dictionary of {in_words(reader, of[0])} is not supported", help_=_WRITE_OUT)
     found: dict[str | int | enum.Enum, Abstract] = {}
@@ -208,7 +222,7 @@ def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract
         assert isinstance(other, Record)
         found |= dict(zip(other.kind.names, other.items, strict=True))
     found.update(items)
-    return made_dictionary(reader, found, node)
+    return made_dictionary(reader, found, node, node)
 
 
 @handles(slice)

@@ -15,12 +15,14 @@ from srcdiff.frontend.domain.abstract_values import (
     Object,
     Poison,
     Record,
+    Static,
     Stored,
     Structured,
 )
 from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing, made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, is_changing
+from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.instances import new_object, object_as_record
 from srcdiff.frontend.interpreter.list_storage import (
     as_stored,
@@ -31,6 +33,7 @@ from srcdiff.frontend.interpreter.list_storage import (
     restored,
     store_items,
 )
+from srcdiff.frontend.interpreter.made_dictionaries import FROM_FIRST, made_dictionary, table_of_lists
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.outside import no_field
 from srcdiff.frontend.interpreter.presence import present
@@ -38,6 +41,8 @@ from srcdiff.frontend.interpreter.record_fields import as_values, boxed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Stack
+from srcdiff.library.hash_tables import listed_keys
+from srcdiff.library.typed_containers import TypedTable
 from srcdiff.signature.descriptions import Description, floats_for_integers
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
@@ -139,9 +144,11 @@ def with_lists(reader: Reader, x: Abstract) -> Abstract:
 
 
 def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
-    """A structure of the same kind with these parts. Lists and objects are new and can be changed."""
-    if isinstance(x, Record) and x.site in reader.stateful and x.site is not None:
-        return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site)
+    """The same of these parts; a list is one that may be changed, and so is an object."""
+    if isinstance(x, Record) and x.site is not None and {x.site, KeysAtRunTime(x.site)} & reader.stateful:
+        return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site, reader.frame.node)
+    if isinstance(x, Record) and x.kind.is_converted:
+        return opened_container(reader, x.kind.kind, list(items))
     if isinstance(x, Structured):
         return boxed(reader, x, list(items)) if x.kind.kind in reader.stateful else x.remade(items)
     if isinstance(x, Record) and x.kind.kind in reader.stateful:
@@ -149,6 +156,19 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
         extra = {name: Poison(no_field(reader, kind, name, node)) for name in x.kind.extra}
         return new_object(reader, kind, {**dict(zip(map(str, x.kind.names), items, strict=True)), **extra}, node)
     return new_list(reader, tuple(items)) if x.layout.kind is list else x.remade(items)
+
+
+def opened_container(reader: Reader, kind: type, parts: list[Abstract]) -> Abstract:
+    """A list or dictionary of Numba's that is an argument, as the function sees it."""
+    if not issubclass(kind, TypedTable):
+        if isinstance(parts[0], List):
+            reader.typed[parts[0]] = FROM_FIRST
+        return parts[0]
+    contents, order = parts
+    keys = call_value(reader, Static(listed_keys), [order, Static(kind.width)], reader.frame.node)
+    assert isinstance(contents, List)
+    assert isinstance(keys, List)
+    return table_of_lists(reader, keys, contents, reader.frame.node, FROM_FIRST)
 
 
 def stored_floats(reader: Reader, contents: Abstract) -> Abstract:

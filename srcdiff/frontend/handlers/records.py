@@ -22,11 +22,11 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, IsWritten
+from srcdiff.frontend.interpreter.attrs_instances import fill_attributes
 from srcdiff.frontend.interpreter.dictionaries import (
     changed,
     is_there,
     items_now,
-    made_dictionary,
     read_item,
     remove_item,
     write_item,
@@ -42,12 +42,14 @@ from srcdiff.frontend.interpreter.instances import (
     require_usual_access,
 )
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.made_dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
 from srcdiff.ir.nodes import Value
+from srcdiff.signature.attrs_classes import sets_all
 from srcdiff.signature.jit_classes import standing_for
 from srcdiff.signature.structures import FOREIGN, Layout, is_plain_class, is_plain_tuple
 
@@ -88,6 +90,8 @@ def construct(
     try:
         if dataclasses.is_dataclass(kind) and kind.__init__.__code__.co_filename == "<string>":
             fill_fields(reader, new, kind, args, keywords, node)
+        elif sets_all(kind):
+            fill_attributes(reader, new, kind, args, keywords, node)
         elif isinstance(in_class(kind, "__init__"), types.FunctionType):
             init = read_attribute(reader, new, "__init__", node)
             call_with(reader, init, args, keywords, node)
@@ -239,7 +243,7 @@ def dictionary_items(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
 
 @method("dictionary", "copy")
 def dictionary_copy(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
-    return made_dictionary(reader, dict(zip(owner.kind.names, owner.items, strict=True)), node)
+    return made_dictionary(reader, dict(zip(owner.kind.names, owner.items, strict=True)), node, node)
 
 
 @method("dictionary", "get")

@@ -21,15 +21,14 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.conditions import compare
-from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
-from srcdiff.frontend.interpreter.instances import in_class, read_attribute
+from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.instances import call_special, defines, in_class
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.tables import (
     comparison_of,
     handles_syntax,
     in_place,
     operation,
-    special_methods,
     subscripts,
     unary_of,
 )
@@ -62,20 +61,17 @@ _UNARY = {"negative": "__neg__", "positive": "__pos__", "invert": "__invert__"}
 
 
 def method_of(reader: Reader, x: Abstract, name: str) -> Any:
-    """The special method of an instance, if its class defines one in Python."""
-    found = in_class(class_of(x), name) if is_instance(x) else MISSING
+    """The special method of an instance or a named tuple, if its class has one that is written in Python."""
+    if isinstance(x, Tuple):
+        found = in_class(x.kind, name) if x.kind is not None and defines(x, name) else None
+    else:
+        found = in_class(class_of(x), name) if is_instance(x) else MISSING
     return found if isinstance(found, types.FunctionType) else None
 
 
-@special_methods(Record, Object)
-def call_if_defined(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract | None:
-    """`a[i] = v` and `del a[i]` of an instance: `a.__setitem__(i, v)` and `a.__delitem__(i)`."""
-    return None if method_of(reader, x, name) is None else call_special(reader, x, name, args, node)
-
-
-def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract:
-    assert isinstance(x, Record | Object)
-    return call_with(reader, read_attribute(reader, x, name, node), args, {}, node)
+def kind_of(x: Abstract) -> type | None:
+    """The class of an instance or a named tuple."""
+    return x.kind if isinstance(x, Tuple) else class_of(x) if is_instance(x) else None
 
 
 def is_declined(x: Abstract) -> bool:
@@ -84,10 +80,8 @@ def is_declined(x: Abstract) -> bool:
 
 
 def is_subclass_on_the_right(left: Abstract, right: Abstract) -> bool:
-    if not (is_instance(left) and is_instance(right)):
-        return False
-    kinds = class_of(left), class_of(right)
-    return kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0])
+    kinds = kind_of(left), kind_of(right)
+    return None not in kinds and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0])  # type: ignore[arg-type]
 
 
 def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> None:
@@ -100,21 +94,20 @@ def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.
         )
 
 
-@operation(Record, Object)
+@operation(Record, Object, Tuple)
 def binary_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
     """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)`. A subclass on the right is asked first."""
     require_no_array(reader, left, right, node)
     ways = [(left, f"__{_BINARY[op]}__", right), (right, f"__r{_BINARY[op]}__", left)]
-    if is_instance(left) and is_instance(right):
-        kinds = class_of(left), class_of(right)
-        if kinds[0] is kinds[1]:
-            ways.pop()
-        elif is_subclass_on_the_right(left, right) and in_class(kinds[1], ways[1][1]) is not in_class(
-            kinds[0], ways[1][1]
-        ):
-            ways.reverse()
+    kinds = kind_of(left), kind_of(right)
+    if kinds[0] is not None and kinds[0] is kinds[1]:
+        ways.pop()
+    elif is_subclass_on_the_right(left, right) and method_of(reader, right, ways[1][1]) is not method_of(
+        reader, left, ways[1][1]
+    ):
+        ways.reverse()
     for owner, name, other in ways:
         if method_of(reader, owner, name) is not None:
             found = call_special(reader, owner, name, [other], node)
@@ -123,7 +116,7 @@ def binary_operator(
     return None
 
 
-@in_place(Record, Object)
+@in_place(Record, Object, Tuple)
 def in_place_operator(
     reader: Reader, op: type[ast.operator], old: Abstract, value: Abstract, node: ast.AST
 ) -> Abstract | None:
@@ -192,7 +185,7 @@ def equal_fields(reader: Reader, left: Abstract, right: Abstract, node: ast.AST)
     return compare(reader, ast.Eq(), sides[0], sides[1], node)
 
 
-@unary_of(Record, Object)
+@unary_of(Record, Object, Tuple)
 def unary_operator(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> Abstract | None:
     name = _UNARY.get(primitive, "")
     return call_special(reader, operand, name, [], node) if method_of(reader, operand, name) is not None else None

@@ -63,16 +63,16 @@ def is_text(x: Abstract) -> bool:
 
 def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
     left, right = needed(reader, left, node), needed(reader, right, node)
-    require_repeatable(reader, op, left, right, node)
     if is_text(left) or is_text(right):
         text = OPERATIONS[Text](reader, op, left, right, node)
         if text is not None:
             return text
     for x in (left, right):
-        if isinstance(x, Record | Object):
+        if isinstance(x, Record | Object) or (isinstance(x, Tuple) and x.kind is not None):
             found = OPERATIONS[type(x)](reader, op, left, right, node)
             if found is not None:
                 return found
+    require_repeatable(reader, op, left, right, node)
     if op not in BINARY:
         return matrix_product(reader, left, right, node)
     primitive, fold = BINARY[op]
@@ -183,7 +183,7 @@ def power_of_elements(reader: Reader, base: Value, exponent: Value, node: ast.AS
 
 
 def unary(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
-    if isinstance(operand, Record | Object):
+    if isinstance(operand, Record | Object | Tuple):
         found = UNARY[type(operand)](reader, primitive, operand, node)
         if found is not None:
             return found

@@ -21,11 +21,12 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.array_assignment import assign_array
+from srcdiff.frontend.interpreter.attrs_instances import as_assigned
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
-from srcdiff.frontend.interpreter.indexing import array_items
-from srcdiff.frontend.interpreter.instances import write_attribute
+from srcdiff.frontend.interpreter.indexing import array_items, index_of_instance
+from srcdiff.frontend.interpreter.instances import call_special, defines, write_attribute
 from srcdiff.frontend.interpreter.iteration import drained, for_each, iteration_over, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
@@ -49,7 +50,8 @@ from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value, write_element
 from srcdiff.frontend.interpreter.statements import note_name
 from srcdiff.frontend.interpreter.structured_arrays import assign_records, write_field
-from srcdiff.frontend.interpreter.tables import SPECIAL_METHODS, expression, statement
+from srcdiff.frontend.interpreter.tables import expression, statement
+from srcdiff.frontend.interpreter.typed_elements import as_element_of
 from srcdiff.ir.nodes import Index, Item, Value
 from srcdiff.ir.types import Array, Stack, is_complex
 from srcdiff.signature.structures import Layout
@@ -128,6 +130,7 @@ def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> 
         reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
     assert isinstance(owner, Record | Object)
     name_value(reader, value, target.attr)
+    value = as_assigned(reader, owner, target.attr, value, target)
     write_attribute(reader, owner, target.attr, value, target)
 
 
@@ -254,10 +257,9 @@ def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> No
     if isinstance(base, Structured | Element):
         assign_records(reader, base, target, value)
         return
-    if type(base) in SPECIAL_METHODS:
-        args = [evaluate(reader, target.slice), value]
-        if SPECIAL_METHODS[type(base)](reader, base, "__setitem__", args, target) is not None:
-            return
+    if defines(base, "__setitem__"):
+        call_special(reader, base, "__setitem__", [index_of_instance(reader, target), forced(reader, value)], target)
+        return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
@@ -280,7 +282,8 @@ def assign_list_element(reader: Reader, base: List, target: ast.Subscript, value
 
 def write_position(reader: Reader, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
     changing(reader, base, target)
-    contents, value = contents_of_list(reader, base), forced(reader, value)
+    value = as_element_of(reader, base, forced(reader, value), target)
+    contents = contents_of_list(reader, base)
     if isinstance(contents, Items) and isinstance(position, Static):
         items = list(contents.items)
         if not -len(items) <= position.value < len(items):

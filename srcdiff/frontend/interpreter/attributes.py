@@ -33,7 +33,7 @@ from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
-from srcdiff.frontend.interpreter.instances import read_attribute
+from srcdiff.frontend.interpreter.instances import attribute_of_tuple, defines, read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, lengths_of
 from srcdiff.frontend.interpreter.materialization import forced, new_lazy
@@ -144,6 +144,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return read_attribute(reader, base, node.attr, node)
         case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
             return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
+        case Tuple() if defines(base, node.attr):
+            return attribute_of_tuple(reader, base, node.attr, node)
         case Value(type=Array()):
             return array_attribute(reader, base, node)
         case Value(type=Scalar()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Structured, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Object, Record, Structured, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
@@ -16,20 +16,22 @@ from srcdiff.frontend.interpreter.assignments import (
     element_place,
     write_position,
 )
-from srcdiff.frontend.interpreter.dictionaries import changed, constant_key, is_dictionary, write_item
+from srcdiff.frontend.interpreter.dictionaries import changed, is_dictionary, require_constant, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
-from srcdiff.frontend.interpreter.indexing import array_items, read_position, subscript
+from srcdiff.frontend.interpreter.indexing import array_items, index_of_instance, read_position, subscript
+from srcdiff.frontend.interpreter.instances import call_special, defines
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy
 from srcdiff.frontend.interpreter.list_storage import changing, is_row, stored_contents, write_row
 from srcdiff.frontend.interpreter.lists import list_extend
+from srcdiff.frontend.interpreter.made_dictionaries import is_table
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.frontend.interpreter.structured_arrays import assign_records
-from srcdiff.frontend.interpreter.tables import IN_PLACE, SPECIAL_METHODS, statement
+from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact
 from srcdiff.signature.trees import NODES
@@ -94,7 +96,8 @@ def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -
     """`params["w"] += ...` updates an array in place, and replaces a number."""
     assert isinstance(node.target, ast.Subscript)
     key = evaluate(reader, node.target.slice)
-    constant_key(reader, key, node)
+    assert isinstance(base, Record | Object)
+    require_constant(reader, base, key, node)
     old = subscript(reader, base, node.target.slice, node)
     if isinstance(old, Value) and is_array(old):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
@@ -106,27 +109,29 @@ def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -
     write_item(reader, base, key, forced(reader, new), node)
 
 
-def augment_by_methods(reader: Reader, node: ast.AugAssign, base: Abstract, key: Abstract, old: Abstract) -> None:
-    """`a[i] += v` of an instance: `a.__setitem__(i, a.__getitem__(i) + v)`. An array element is updated in place."""
-    if isinstance(old, List) or (isinstance(node.op, ast.MatMult) and is_array(old)):
-        reader.refuse(
-            "SD102", node, f"this update of {in_words(reader, old)} that `__getitem__` returns is not supported"
-        )
-    if isinstance(old, Value) and is_array(old):
-        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
-        new: Abstract = old
-    else:
-        new = forced(reader, augmented(reader, node, old))
-    if SPECIAL_METHODS[type(base)](reader, base, "__setitem__", [key, new], node) is None:
-        reader.refuse("SD203", node, f"the elements of {in_words(reader, base)} cannot be assigned")
-
-
 def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
     """An operand that is read before any write, and not used afterwards."""
     before = reader.state
     value = evaluate_lazily(reader, node)
     forget_doubts(reader, before)
     return value
+
+
+def augment_in_instance(reader: Reader, node: ast.AugAssign, target: ast.Subscript, base: Abstract) -> None:
+    """`a[i] += ...` of an instance: `a.__setitem__(i, a.__getitem__(i) + ...)`."""
+    where = index_of_instance(reader, target)
+    old = call_special(reader, base, "__getitem__", [where], target)
+    if isinstance(old, List) or (isinstance(node.op, ast.MatMult) and is_array(old)):
+        reader.refuse(
+            "SD102", node, f"this update of {in_words(reader, old)} that `__getitem__` returns is not supported"
+        )
+    if isinstance(old, Value) and is_array(old):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        if not is_table(base):
+            call_special(reader, base, "__setitem__", [where, old], target)
+        return
+    new = forced(reader, augmented(reader, node, old))
+    call_special(reader, base, "__setitem__", [where, new], target)
 
 
 def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) -> None:
@@ -141,12 +146,9 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if isinstance(base, Structured | Element):
         augment_field(reader, node, target, base)
         return
-    if type(base) in SPECIAL_METHODS:
-        key = evaluate(reader, target.slice)
-        old = SPECIAL_METHODS[type(base)](reader, base, "__getitem__", [key], target)
-        if old is not None:
-            augment_by_methods(reader, node, base, key, old)
-            return
+    if defines(base, "__setitem__"):
+        augment_in_instance(reader, node, target, base)
+        return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)

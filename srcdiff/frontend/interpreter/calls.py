@@ -19,7 +19,6 @@ import numpy as np
 
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import (
-    MISSING,
     Abstract,
     Choice,
     Closure,
@@ -38,12 +37,11 @@ from srcdiff.frontend.domain.abstract_values import (
     Structured,
     Through,
     Tuple,
-    class_of,
-    is_instance,
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
+from srcdiff.frontend.interpreter.attrs_instances import evolved
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary
@@ -51,7 +49,7 @@ from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.inlining import call_closure
-from srcdiff.frontend.interpreter.instances import in_class, read_attribute
+from srcdiff.frontend.interpreter.instances import attribute_of_tuple, call_special, defines, read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
@@ -190,6 +188,8 @@ def rows_for(target: Any) -> Iterator[Row]:
     for marker, handler in MARKERS.items():
         if getattr(target, marker, None) is not None:
             yield Row(handler.run, handler.lazy)
+    if getattr(target, "__module__", "") == "attr._make" and getattr(target, "__name__", "") == "evolve":
+        yield Row(_evolve)
     if scipy_objects.is_callable(target):
         yield Row(scipy_objects.call_object)
     if scipy_table.find(target) is not None:
@@ -254,13 +254,8 @@ def call_object(
     if _computes_numbers(target):
         refuse_complex(reader, (*args, *keywords.values()), node)
     special = _SPECIAL.get(target) if hashable(target) else None
-    if (
-        special is not None
-        and len(args) == 1
-        and is_instance(args[0])
-        and in_class(class_of(args[0]), special) is not MISSING
-    ):
-        return call_with(reader, read_attribute(reader, args[0], special, node), [], keywords, node)
+    if special is not None and len(args) == 1 and defines(args[0], special) and not keywords:
+        return call_special(reader, args[0], special, [], node)
     for row in rows_for(target):
         taken, named = _prepared(reader, row, target, args, keywords)
         found = row.run(reader, target, taken, named, node)
@@ -345,6 +340,17 @@ def call_instance(
         reader.refuse("SD203", node, f"{in_words(reader, function)} cannot be called")
     args, keywords = _computed(reader, args, keywords)
     return call_with(reader, read_attribute(reader, function, "__call__", node), args, keywords, node)
+
+
+@callee(Tuple)
+def call_named_tuple(
+    reader: Reader, function: Tuple, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A named tuple of a class with `__call__`."""
+    if not defines(function, "__call__"):
+        reader.refuse("SD203", node, "a tuple cannot be called")
+    args, keywords = _computed(reader, args, keywords)
+    return call_with(reader, attribute_of_tuple(reader, function, "__call__", node), args, keywords, node)
 
 
 @callee(Choice)
@@ -447,6 +453,13 @@ def _special(
     if isinstance(result, Value) and isinstance(result.type, Scalar):
         return as_element(reader, result, promoted_dtype(reader, target, args, node))
     return result
+
+
+def _evolve(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """`attrs.evolve`."""
+    return evolved(reader, args, keywords, node)
 
 
 @marked("__srcdiff_primitive__", lazy=True)

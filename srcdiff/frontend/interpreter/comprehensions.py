@@ -6,23 +6,28 @@ import ast
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Static
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Frame
+from srcdiff.frontend.domain.state import Frame, IsWritten
 from srcdiff.frontend.interpreter.assignments import assign_target, assignment_statement
 from srcdiff.frontend.interpreter.branches_loops import for_over, iterated
 from srcdiff.frontend.interpreter.conditions import condition
-from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, constant_set
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.generators import function_of, made_generator
-from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, read_keywords, unpacked
+from srcdiff.frontend.interpreter.iteration import (
+    evaluate_elements,
+    go_through,
+    has_known_length,
+    read_keywords,
+    unpacked,
+)
 from srcdiff.frontend.interpreter.list_storage import append, new_list
+from srcdiff.frontend.interpreter.made_dictionaries import dictionary_of_pairs, table_of_pairs
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.scopes import assigned_names
-from srcdiff.signature.structures import is_key
 
 
 def _uses_up(function: Abstract) -> bool:
@@ -123,18 +128,19 @@ def list_comprehension(reader: Reader, node: ast.ListComp) -> Abstract:
 
 @expression(ast.DictComp)
 def dictionary_comprehension(reader: Reader, node: ast.DictComp) -> Abstract:
-    """A dictionary with known keys. Its iterations are unrolled."""
-    found: dict[Any, Abstract] = {}
+    """A dictionary; with constant keys, its iterations are written out."""
+    found: list[tuple[Abstract, Abstract]] = []
+    if KeysAtRunTime(node) in reader.stateful:
+        pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+        pairs = comprehension(reader, ast.copy_location(ast.ListComp(pair, node.generators), node))
+        return table_of_pairs(reader, pairs, node)
 
     def element() -> None:
         key = evaluate(reader, node.key)
-        if not (isinstance(key, Static) and is_key(key.value)):
-            message = "the keys of a dictionary must be constant strings, integers or enum members"
-            reader.refuse("SD102", node.key, message, help_="use a list")
-        found[key.value] = evaluate(reader, node.value)
+        found.append((key, evaluate(reader, node.value)))
 
     written_out(reader, node, element)
-    return made_dictionary(reader, found, node)
+    return dictionary_of_pairs(reader, found, node, node)
 
 
 @expression(ast.SetComp)
@@ -159,7 +165,10 @@ def written_out(reader: Reader, node: ast.DictComp | ast.SetComp, element: Calla
             element()
             return
         generator = node.generators[k]
-        for number, item in enumerate(unpacked(reader, source or iterated(reader, generator.iter), generator.iter)):
+        of = source or iterated(reader, generator.iter)
+        if isinstance(node, ast.DictComp) and not has_known_length(reader, of, generator.iter):
+            raise IsWritten(KeysAtRunTime(node))
+        for number, item in enumerate(unpacked(reader, of, generator.iter)):
             with reader.within(path=(*reader.path, number)):
                 assign_target(reader, generator.target, item)
                 tests = (constant_test(reader, test) for test in generator.ifs)

@@ -9,6 +9,7 @@ from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Generated,
     Items,
     List,
     Object,
@@ -32,7 +33,8 @@ from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches, take_side
 from srcdiff.frontend.interpreter.indexing import key_position
-from srcdiff.frontend.interpreter.iteration import fold_elements
+from srcdiff.frontend.interpreter.instances import call_special, defines
+from srcdiff.frontend.interpreter.iteration import drained, fold_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import elementwise
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, perhaps
@@ -101,7 +103,15 @@ def condition(reader: Reader, node: ast.expr) -> Static | Value:
     """The truth value of an expression that is only used as a condition."""
     if isinstance(node, ast.BoolOp):
         reader.conditions |= set(joined_by_operators(node))
-    return truth_of(reader, evaluate(reader, node), node)
+    return truth(reader, evaluate(reader, node), node)
+
+
+def truth(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
+    """Whether Python takes it for true; of an instance, what `__bool__` or `__len__` of its class say."""
+    if not is_instance(x):
+        return truth_of(reader, x, node)
+    name = next((n for n in ("__bool__", "__len__") if defines(x, n)), None)
+    return Static(True) if name is None else truth_of(reader, call_special(reader, x, name, [], node), node)
 
 
 @expression(Known)
@@ -132,23 +142,23 @@ def bool_op(reader: Reader, node: ast.BoolOp) -> Abstract:
 
 
 def short_circuit(reader: Reader, is_and: bool, left: Abstract, right: ast.expr, node: ast.AST) -> Abstract:
-    truth = truth_of(reader, left, node)
-    if isinstance(truth, Static):
-        return evaluate(reader, right) if truth.value == is_and else left
+    whether = truth(reader, left, node)
+    if isinstance(whether, Static):
+        return evaluate(reader, right) if whether.value == is_and else left
     result: list[Abstract] = []
     asked = node in reader.conditions
 
     def right_side() -> None:
         value = evaluate(reader, right)
-        result.append(truth_of(reader, value, right) if asked else value)
+        result.append(truth(reader, value, right) if asked else value)
 
     def keep() -> None:
-        result.append(truth if asked else left)
+        result.append(whether if asked else left)
 
     key = (reader.frame.number, "%choice")
     branch_on(
         reader,
-        truth,
+        whether,
         lambda: take_side(reader, key, right_side if is_and else keep, result),
         lambda: take_side(reader, key, keep if is_and else right_side, result),
     )
@@ -390,7 +400,11 @@ def unary_operation(reader: Reader, node: ast.UnaryOp) -> Abstract:
 def contains(reader: Reader, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
     """`in` for ranges, and for sequences of a length known at run time."""
     found: Abstract
-    if isinstance(group, Range):
+    if isinstance(group, Generated):
+        group = drained(reader, group, node)
+    if defines(group, "__contains__"):
+        found = truth(reader, call_special(reader, group, "__contains__", [item], node), node)
+    elif isinstance(group, Range):
         found = in_range(reader, item, group, node)
     elif (isinstance(group, Value) and isinstance(group.type, Array)) or (
         isinstance(group, List) and isinstance(contents_of_list(reader, group), Stored)

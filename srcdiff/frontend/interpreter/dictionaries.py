@@ -9,12 +9,17 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from collections.abc import Iterable, Mapping
-from typing import TypeGuard
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Maybe, Object, Poison, Record, Static
+from numba.core import types
+
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Maybe, Object, Poison, Record, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import INT
 from srcdiff.signature.structures import is_key, mapping_layout
 
 DictionaryKey = str | int | enum.Enum
@@ -32,15 +37,11 @@ def is_dictionary(x: Abstract) -> bool:
     return is_changing(x) or (isinstance(x, Record) and x.kind.is_mapping)
 
 
-def made_dictionary(reader: Reader, items: Mapping[DictionaryKey, Abstract], site: object) -> Record | Object:
-    """A new dictionary, created at a place of the program."""
-    if site not in reader.stateful:
-        return Record(tuple(items.values()), mapping_layout(dict, items), site)
-    new = Object(dict)
-    reader.objects[new.number] = new
-    for key, x in items.items():
-        reader.cells[cell_of(reader, new, key)] = x
-    return new
+@dataclass(frozen=True, slots=True)
+class KeysAtRunTime:
+    """Keys of a dictionary that is made at a place are known at run time: there, hash tables are made."""
+
+    site: Any
 
 
 def cell_of(reader: Reader, x: Object, key: DictionaryKey) -> tuple[int, str]:
@@ -81,17 +82,36 @@ def require_in_reach(reader: Reader, x: Object) -> None:
         reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
 
 
-def constant_key(reader: Reader, key: Abstract, node: ast.AST) -> DictionaryKey:
-    if not isinstance(key, Static) or not is_key(key.value):
-        message = "the key of a dictionary must be known at compile time"
-        reader.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
+def is_hashed(key: Abstract) -> bool:
+    """Whether it is a key of dictionaries whose keys are known at run time: an integer, or a tuple of integers."""
+    if isinstance(key, Tuple):
+        return all(map(is_hashed, key.items))
+    return (isinstance(key, Value) and key.type == INT) or (isinstance(key, Static) and type(key.value) is int)
+
+
+def require_constant(reader: Reader, x: Record | Object, key: Abstract, node: ast.AST) -> None:
+    """Refuse a key that is known at run time only, or read the program again with a hash table."""
+    if isinstance(key, Static) and is_key(key.value):
+        return
+    others = x.kind.names if isinstance(x, Record) else items_now(reader, x)
+    if is_hashed(key) and x.site is not None and all(type(other) is int for other in others):
+        raise IsWritten(KeysAtRunTime(x.site))
+    reader.refuse("SD205", node, NOT_CONSTANT, help_="at run time, keys may be integers, or tuples of integers")
+
+
+NOT_CONSTANT = "the key of this dictionary must be known at compile time"
+
+
+def constant_key(reader: Reader, x: Record | Object, key: Abstract, node: ast.AST) -> DictionaryKey:
+    require_constant(reader, x, key, node)
+    assert isinstance(key, Static)
     known: DictionaryKey = key.value
     return known
 
 
 def read_item(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
-    """The value of a key. A missing key raises as in Python."""
-    known = constant_key(reader, key, node)
+    """What is under a key; where there is nothing, the program raises as Python does."""
+    known = constant_key(reader, x, key, node)
     found = items_now(reader, x).get(known, MISSING)
     if found is MISSING:
         reader.raise_always(KeyError, repr(known))
@@ -106,7 +126,7 @@ def read_item(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstra
 
 def is_there(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
     """Whether a key is in the dictionary."""
-    found = items_now(reader, x).get(constant_key(reader, key, node), MISSING)
+    found = items_now(reader, x).get(constant_key(reader, x, key, node), MISSING)
     return found.flag if isinstance(found, Maybe) else Static(found is not MISSING)
 
 
@@ -122,14 +142,21 @@ def changed(reader: Reader, x: Abstract, node: ast.AST) -> Object:
 
 
 def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node: ast.AST) -> None:
-    known = constant_key(reader, key, node)
+    assert isinstance(x, Record | Object)
+    if isinstance(x, Record) and x.site is None:
+        changed(reader, x, node)
+    known = constant_key(reader, x, key, node)
     owner = changed(reader, x, node)
+    if isinstance(reader.typed.get(x.site), types.Integer) and not is_hashed(value):
+        message = "a dictionary of Numba's that has integers gets another value, which Numba converts"
+        reader.refuse("SD203", node, message, help_="convert it: `int(...)`")
     reader.cells[cell_of(reader, owner, known)] = value
 
 
 def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Abstract:
-    """Remove a key and return its value."""
-    known = constant_key(reader, key, node)
+    """Take a key out; the value that was there."""
+    assert isinstance(x, Record | Object)
+    known = constant_key(reader, x, key, node)
     owner = changed(reader, x, node)
     found = read_item(reader, owner, key, node)
     del reader.cells[cell_of(reader, owner, known)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
 from srcdiff.diagnostics.naming_objects import instead_of, is_plain
 from srcdiff.frontend.domain.abstract_values import (
@@ -30,7 +31,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.dictionaries import is_changing, read_item
+from srcdiff.frontend.interpreter.dictionaries import is_changing, is_hashed, read_item, require_constant
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import before_index, foresees
 from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
@@ -41,6 +42,7 @@ from srcdiff.frontend.interpreter.list_storage import (
     contents_of_list,
     element_at,
     list_position,
+    new_list,
     read_list,
     store_items,
 )
@@ -98,7 +100,10 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
         case Structured() | Element():
             return SUBSCRIPTS[type(base)](reader, base, where, node)
         case Record() if base.kind.is_mapping:
-            place_of_key = key_position(reader, base, evaluate(reader, where), node)
+            key = evaluate(reader, where)
+            if base.site is None and isinstance(key, Value) and is_hashed(key):
+                return item_by_number(reader, base, key, node)
+            place_of_key = key_position(reader, base, key, node)
             if place_of_key is None:
                 has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
                 message = f"the dictionary has no key {ast.unparse(where)}; {has}"
@@ -111,6 +116,10 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
         case Object() | Record():
             if is_instance(base) and in_class(class_of(base), "__getitem__") is not MISSING:
                 return SUBSCRIPTS[type(base)](reader, base, where, node)
+        case Static(value=types.Type() as kind):
+            parts = where.elts if isinstance(where, ast.Tuple) else [where]
+            if all(isinstance(p, ast.Slice) for p in parts):
+                return Static(types.Array(kind, len(parts), "A"))
         case Static(value=str()):
             position = evaluate(reader, where)
             if isinstance(position, Static):
@@ -127,11 +136,27 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
     reader.refuse("SD203", node, f"{in_words(reader, base)} cannot be indexed", help_=help_)
 
 
+def index_of_instance(reader: Reader, target: ast.Subscript) -> Abstract:
+    """The index in `a[i]`, of an instance."""
+    if isinstance(target.slice, ast.Slice):
+        reader.refuse("SD102", target, "a slice of an instance is not supported", help_="index it with numbers")
+    return evaluate(reader, target.slice)
+
+
+def item_by_number(reader: Reader, owner: Record, key: Value, node: ast.AST) -> Abstract:
+    """What is under an integer that is known at run time, in a dictionary from outside: its keys are compared."""
+    place: Value = reader.const(-1)
+    for k, name in enumerate(owner.kind.names):
+        if type(name) is int:
+            place = reader.apply("where", reader.apply("equal", key, reader.const(name)), reader.const(k), place)
+    reader.raise_if(reader.apply("less", place, reader.const(0)), KeyError, "the key is not in the dictionary")
+    return read_position(reader, new_list(reader, owner.items), place, node)
+
+
 def key_position(reader: Reader, owner: Record, key: Abstract, node: ast.AST) -> int | None:
-    """The position of a key in a dictionary, if it exists."""
-    if not isinstance(key, Static):
-        message = "the key of a dictionary must be known at compile time"
-        reader.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
+    """Where in a dictionary a key is, if it is there."""
+    require_constant(reader, owner, key, node)
+    assert isinstance(key, Static)
     return owner.kind.names.index(key.value) if key.value in owner.kind.names else None
 
 

@@ -13,7 +13,6 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Closure, Group, Li
 from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Hopeless, RecursionFound
-from srcdiff.frontend.interpreter.dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.generators import made_generator
 from srcdiff.frontend.interpreter.growth import (
     Argument,
@@ -26,6 +25,7 @@ from srcdiff.frontend.interpreter.growth import (
     without_end,
 )
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
+from srcdiff.frontend.interpreter.made_dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.interpreter.recursion import call_recursive, kind_of
@@ -206,7 +206,7 @@ def bind_arguments(
             reader.refuse("SD304", node, f"`{name}` has no parameter `{keyword}`")
         (bound if keyword in names else others)[keyword] = x
     if arguments.kwarg is not None:
-        bound[arguments.kwarg.arg] = made_dictionary(reader, others, function)
+        bound[arguments.kwarg.arg] = made_dictionary(reader, others, function, node)
     for parameter in (*positional, *(a.arg for a in arguments.kwonlyargs)):
         if parameter not in bound:
             if parameter not in defaults:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -32,7 +33,9 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Super,
+    Tuple,
     class_of,
+    is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten, Key
@@ -45,8 +48,9 @@ from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.source.guards import class_entry
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Scalar
+from srcdiff.signature.attrs_classes import is_frozen, is_written_by_attrs
 from srcdiff.signature.jit_classes import field_types
-from srcdiff.signature.structures import Layout
+from srcdiff.signature.structures import Layout, own_methods
 from srcdiff.signature.trees import NODES
 
 
@@ -134,6 +138,8 @@ def _stays(x: Abstract) -> bool:
 def require_usual_access(reader: Reader, kind: type, names: tuple[str, ...], node: ast.AST) -> None:
     """Refuse a class that overrides attribute access. The methods written by `dataclasses` are allowed."""
     for method in (in_class(kind, name) for name in names):
+        if is_written_by_attrs(method):
+            continue
         if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
             message = f"`{kind.__name__}` defines how its attributes are accessed, which is not supported"
             reader.refuse("SD102", node, message, help_="use properties")
@@ -161,6 +167,36 @@ def _there(reader: Reader, owner: Instance, name: str, found: Abstract, node: as
     return checked(reader, found, name, node) if isinstance(found, Poison) else found
 
 
+def defines(x: Abstract, name: str) -> bool:
+    """Whether it is an instance of a class with a special method, or a named tuple of such a class."""
+    if isinstance(x, Tuple):
+        return x.kind is not None and name in own_methods(x.kind)
+    return is_instance(x) and in_class(class_of(x), name) not in (MISSING, None)
+
+
+def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract:
+    """A call of a special method of an instance or a named tuple."""
+    if isinstance(x, Tuple):
+        return call_value(reader, attribute_of_tuple(reader, x, name, node), args, node)
+    assert isinstance(x, Record | Object)
+    return call_value(reader, read_attribute(reader, x, name, node), args, node)
+
+
+def attribute_of_tuple(reader: Reader, x: Tuple, name: str, node: ast.AST) -> Abstract:
+    """What the class of a named tuple defines beside its fields."""
+    assert x.kind is not None
+    holder = next(k for k in x.kind.__mro__ if name in vars(k))
+    entry = vars(holder)[name]
+    found = class_attribute(reader, holder, name, node)
+    if isinstance(entry, property):
+        return call_value(reader, Static(entry.fget), [x], node)
+    if isinstance(entry, classmethod):
+        return Partial(Static(entry.__func__), (Static(x.kind),), {})
+    if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
+        return Partial(Static(entry), (x,), {})
+    return found
+
+
 def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast.AST) -> NoReturn:
     kind = class_of(owner)
     known = owner.kind.names if isinstance(owner, Record) else ()
@@ -180,9 +216,10 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
     kind = class_of(owner)
     require_usual_access(reader, kind, ("__setattr__",), node)
     is_new = isinstance(owner, Object) and owner in reader.constructing
-    is_frozen = dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if is_frozen:
+    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         reader.raise_always(dataclasses.FrozenInstanceError, f"cannot assign to field {name!r}")
+    if is_frozen(kind):
+        reader.raise_now(sys.modules["attr"].exceptions.FrozenInstanceError, ())
     entry = in_class(kind, name)
     if isinstance(entry, property):
         if entry.fset is None:

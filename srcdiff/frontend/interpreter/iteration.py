@@ -598,6 +598,11 @@ def evaluate_elements(
     return tuple(items)
 
 
+def has_known_length(reader: Reader, x: Abstract, node: ast.AST) -> bool:
+    """Whether the number of elements is known when the function is compiled."""
+    return known_length(reader, iteration_over(reader, drained(reader, x, node), node)) is not None
+
+
 def unpacked(reader: Reader, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
     """The elements of an iterable of known length."""
     x = drained(reader, x, node)

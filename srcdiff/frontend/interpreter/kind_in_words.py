@@ -39,6 +39,7 @@ from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.library.hash_tables import HashTable
 from srcdiff.signature.enums import spelled
 
 
@@ -69,7 +70,7 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
         case List():
             return "a list"
-        case Object() if issubclass(x.kind, dict):
+        case Object() if issubclass(x.kind, dict) or x.kind is HashTable:
             return "a dictionary"
         case Object():
             return f"an instance of `{x.kind.__name__}`"

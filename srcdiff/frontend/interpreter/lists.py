@@ -47,6 +47,7 @@ from srcdiff.frontend.interpreter.list_storage import (
 from srcdiff.frontend.interpreter.numbers import as_integer
 from srcdiff.frontend.interpreter.representation import as_value, leaves_of
 from srcdiff.frontend.interpreter.tables import expression, method, operation, subscripts
+from srcdiff.frontend.interpreter.typed_elements import as_element_of
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
 
@@ -59,8 +60,13 @@ def _are_static(*parts: Abstract) -> bool:
 
 @method("list", "append")
 def list_append(reader: Reader, node: ast.AST, owner: List, item: Abstract) -> Abstract:
-    append(reader, owner, item, node)
+    put_behind(reader, owner, item, node)
     return Static(None)
+
+
+def put_behind(reader: Reader, owner: List, item: Abstract, node: ast.AST) -> None:
+    """Append an element, converted if it is a list of Numba's."""
+    append(reader, owner, as_element_of(reader, owner, item, node), node)
 
 
 @method("list", "extend")
@@ -69,10 +75,10 @@ def list_extend(reader: Reader, node: ast.AST, owner: List, items: Abstract) -> 
     if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 16:
         found = tuple(found.element(Static(k)) for k in range(found.length.value))
     if isinstance(found, Iteration):
-        for_each(reader, node, found, lambda item: append(reader, owner, item, node))
+        for_each(reader, node, found, lambda item: put_behind(reader, owner, item, node))
     else:
         for item in found:
-            append(reader, owner, item, node)
+            put_behind(reader, owner, item, node)
     return Static(None)
 
 
@@ -128,6 +134,7 @@ def shift_down(reader: Reader, contents: Stored, position: Value, last: Value, n
 @method("list", "insert")
 def list_insert(reader: Reader, node: ast.AST, owner: List, where: Abstract, item: Abstract) -> Abstract:
     changing(reader, owner, node)
+    item = as_element_of(reader, owner, item, node)
     if is_row(reader, owner):
         return as_own(reader, owner, lambda own: list_insert(reader, node, own, where, item))
     contents = contents_of_list(reader, owner)

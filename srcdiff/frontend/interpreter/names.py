@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import enum
 import functools
 
 from srcdiff.diagnostics import Problem
@@ -22,15 +21,15 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
-from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import constant_set
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.made_dictionaries import dictionary_of_pairs
 from srcdiff.frontend.interpreter.outside import outside_name
 from srcdiff.frontend.interpreter.presence import UNASSIGNED, checked, needed
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.scopes import is_only_use
-from srcdiff.signature.structures import is_key
 
 
 @expression(ast.Constant)
@@ -91,21 +90,17 @@ def tuple_display(reader: Reader, node: ast.Tuple) -> Abstract:
 
 @expression(ast.Dict)
 def dictionary_display(reader: Reader, node: ast.Dict) -> Abstract:
-    """A dictionary whose keys are known."""
-    found: dict[str | int | enum.Enum, Abstract] = {}
+    """A dictionary; keys that are known at run time are integers."""
+    found: list[tuple[Abstract, Abstract]] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             more = needed(reader, evaluate(reader, value), value)
             if not (isinstance(more, Record) and more.kind.is_mapping):
                 reader.refuse("SD102", value, f"`**` of {in_words(reader, more)} is not supported")
-            found |= dict(zip(more.kind.names, more.items, strict=True))
+            found += [(Static(name), x) for name, x in zip(more.kind.names, more.items, strict=True)]
             continue
-        known = evaluate(reader, key)
-        if not (isinstance(known, Static) and is_key(known.value)):
-            message = "the keys of a dictionary must be constant strings, integers or enum members"
-            reader.refuse("SD102", key, message, help_="use a list")
-        found[known.value] = evaluate(reader, value)
-    return made_dictionary(reader, found, node)
+        found.append((evaluate(reader, key), evaluate(reader, value)))
+    return dictionary_of_pairs(reader, found, node, node)
 
 
 @expression(ast.Set)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numba import typed
 
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
@@ -105,6 +106,9 @@ def lift(
     if isinstance(value, SOURCES):
         reader.guard(place, value)
         return Static(value)
+    if isinstance(value, typed.List | typed.Dict):
+        plain = list if isinstance(value, typed.List) else dict
+        return lift(reader, plain(value), Summary(plain, place), name, path, node, held)
     is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not reader.frame.library
     layout = layout_of(value) if is_opened else None
     if layout is not None:

@@ -47,6 +47,8 @@ from srcdiff.frontend.interpreter.forks import (
     leave_by,
     or_die,
 )
+from srcdiff.frontend.interpreter.indexing import index_of_instance
+from srcdiff.frontend.interpreter.instances import call_special, defines
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.joins import caught, possible
 from srcdiff.frontend.interpreter.lists import delete_element, list_copy
@@ -54,7 +56,7 @@ from srcdiff.frontend.interpreter.names import nested_function
 from srcdiff.frontend.interpreter.outside import imported_module, look_up
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.strings import exception_argument
-from srcdiff.frontend.interpreter.tables import COMPOUND, SPECIAL_METHODS, STATEMENTS, statement
+from srcdiff.frontend.interpreter.tables import COMPOUND, STATEMENTS, statement
 from srcdiff.frontend.reading import Named
 from srcdiff.frontend.source.scopes import assigned_names
 from srcdiff.ir.nodes import Value
@@ -275,10 +277,9 @@ def delete_statement(reader: Reader, node: ast.Delete) -> None:
         if isinstance(target, ast.Subscript) and is_dictionary(owner):
             remove_item(reader, owner, evaluate(reader, target.slice), target)
             continue
-        if isinstance(target, ast.Subscript) and type(owner) in SPECIAL_METHODS:
-            key = evaluate(reader, target.slice)
-            if SPECIAL_METHODS[type(owner)](reader, owner, "__delitem__", [key], target) is not None:
-                continue
+        if isinstance(target, ast.Subscript) and defines(owner, "__delitem__"):
+            call_special(reader, owner, "__delitem__", [index_of_instance(reader, target)], target)
+            continue
         if not isinstance(owner, List) or not isinstance(target, ast.Subscript):
             reader.refuse("SD101", node, "`del` is supported for names, and for elements of lists and dictionaries")
         delete_element(reader, owner, target.slice, target)

@@ -17,7 +17,6 @@ Each row is one function that takes the reader. A module adds its rows by decora
     @comparison_of(Record)               def ...(reader, operator, left, right, node) -> Abstract | None
     @unary_of(Record)                    def ...(reader, primitive, operand, node) -> Abstract | None
     @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
-    @special_methods(Record)             def ...(reader, x, name, args, node) -> Abstract | None
     @draws_from("source")                def ...(reader, source, name, args, keywords, node) -> Abstract
     @goes_through(Generated)             def ...(reader, x, take, node, loop) -> Abstract
     @leaves("stored")                    def ...(reader, x, description) -> list[Value]
@@ -74,8 +73,6 @@ UNARY: dict[type, Callable[..., Abstract | None]] = {}
 """Operators with one operand, by its kind; they may decline."""
 SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
 """Subscripts, by the kind of the indexed value."""
-SPECIAL_METHODS: dict[type, Callable[..., Abstract | None]] = {}
-"""Calls of special methods, by the kind of the owner; they decline if the class does not define the method."""
 DRAWS: dict[str, Callable[..., Abstract]] = {}
 """Methods of sources of random numbers."""
 GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}
@@ -163,10 +160,6 @@ def unary_of(*kinds: type) -> Callable[[Run], Run]:
 
 def subscripts(*kinds: type) -> Callable[[Run], Run]:
     return _adds(SUBSCRIPTS, *kinds)
-
-
-def special_methods(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(SPECIAL_METHODS, *kinds)
 
 
 def draws_from(kind: str) -> Callable[[Run], Run]:
