@@ -146,7 +146,7 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if isinstance(base, Structured | Element):
         augment_field(reader, node, target, base)
         return
-    if defines(base, "__setitem__"):
+    if defines(base, "__setitem__") and defines(base, "__getitem__"):
         augment_in_instance(reader, node, target, base)
         return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
