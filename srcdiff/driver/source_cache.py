@@ -48,7 +48,8 @@ def cache_key(state: Compilation, options: dict[str, Any]) -> str | None:
     request, reading = state.request, state.reading
     known_otherwise = {"captured", "arguments", "of"}  # the IR of the program determines these
     asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in known_otherwise}
-    read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
+    unchosen = [p in reading.unchosen for p in state.program.main.params]
+    read = (reading.arguments, reading.result, reading.lists, reading.intermediates, unchosen)
     outside = [o.value for o in reading.outside]
     doc = reading.captured.function.__doc__
     with timed("recognition"):

@@ -52,7 +52,7 @@ from srcdiff.frontend.source.scopes import scopes_of, yields
 from srcdiff.ir.nodes import Block, Derivative, Function, Library, Operation, Program, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.library.blas_lapack import is_seen
-from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
+from srcdiff.signature.descriptions import INTEGER, NUMPYS, UNCHOSEN, Description
 from srcdiff.signature.trees import NODES
 
 
@@ -231,6 +231,7 @@ def _read(
         tuple(reader.held_outside),
         tuple(_changed_attributes(reader, given, before)),
         any(isinstance(o, Library) and is_seen(o.function) for o in walk(main.body)),
+        frozenset(reader.unchosen),
     )
 
 
@@ -279,6 +280,8 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
             reader.computed_by_numpy |= set(values)
         if INTEGER in d.parts:
             reader.whole |= set(values)
+        if UNCHOSEN in d.parts:
+            reader.unchosen |= set(values)
         return found, values
     arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
     reader.storage.update(arrays)

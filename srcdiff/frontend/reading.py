@@ -88,3 +88,5 @@ class Reading:
     """The attributes of the caller's objects that it assigns."""
     draws: bool = False
     """Whether it draws random numbers. Then it must not be called twice, because the draws would differ."""
+    unchosen: frozenset[Value] = frozenset()
+    """Parameters in active structures that have no derivative, because the caller has chosen others."""

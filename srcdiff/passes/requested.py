@@ -35,7 +35,8 @@ def chosen_values(state: Compilation, name: str) -> list[Value]:
     """The floats in an argument, or an intermediate number of the function."""
     if name not in state.reading.arguments:
         return [state.reading.intermediates[name]] if name in state.reading.intermediates else []
-    return [v for v in leaves(state.reading.arguments[name], state.reading) if is_inexact(v.type)]
+    values = leaves(state.reading.arguments[name], state.reading)
+    return [v for v in values if is_inexact(v.type) and v not in state.reading.unchosen]
 
 
 def outputs_of(state: Compilation) -> list[int]:
@@ -50,7 +51,8 @@ def chosen(state: Compilation, name: str) -> list[Value]:
     """The parts of an argument, or an intermediate number of the function, to differentiate by: floats."""
     if name not in state.reading.arguments:
         return [intermediate(state, name)]
-    return derivation.floats_in(name, state.reading.arguments[name], state.reading.lists, state.span)
+    found = derivation.floats_in(name, state.reading.arguments[name], state.reading.lists, state.span)
+    return [v for v in found if v not in state.reading.unchosen]
 
 
 def intermediate(state: Compilation, name: str) -> Value:
@@ -262,7 +264,7 @@ def _template_of_request(state: Compilation) -> str:
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and not is_computed(x):
             return repr(x.value) if constant and is_written(x) else "None"
-        if isinstance(x, Value) and not constant and not is_inexact(x.type):
+        if isinstance(x, Value) and not constant and (not is_inexact(x.type) or x in reading.unchosen):
             return "None"  # data has no gradient
         return _next()
 

@@ -39,6 +39,8 @@ NUMPYS = Description("numpys")
 """Part of the description of an argument: a number of NumPy, not of Python."""
 INTEGER = Description("integer")
 """Marks the description of an active float that the caller passes as an integer."""
+UNCHOSEN = Description("unchosen")
+"""Marks the description of a number or an array in an active structure that has no derivative: others are chosen."""
 
 
 Paths = tuple[tuple[str, ...], ...]
@@ -52,10 +54,11 @@ def paths_below(name: str, paths: Paths) -> Paths:
 
 def to_differentiate_by(description: Description, paths: Paths = ()) -> Description:
     """The description with active integers as marked floats, also inside tuples; with `paths`, only below these."""
-    if paths and () not in paths and description.kind in ("tuple", "record"):
+    parts = description.opened()
+    if paths and () not in paths and parts is not None and not description.layout.has_own_types:
         below = [paths_below(str(name), paths) for name in description.layout.names]
-        parts = zip(description.parts, below, strict=True)
-        return description.remade([to_differentiate_by(part, rest) if rest else part for part, rest in parts])
+        each = zip(parts, below, strict=True)
+        return description.remade([to_differentiate_by(p, rest) if rest else _as_unchosen(p) for p, rest in each])
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
     if isinstance(description.detail, Layout) and description.detail.has_own_types:
@@ -63,6 +66,14 @@ def to_differentiate_by(description: Description, paths: Paths = ()) -> Descript
     if description.kind == "tuple":
         return _with_parts(description, to_differentiate_by)
     return floats_for_integers(description)
+
+
+def _as_unchosen(description: Description) -> Description:
+    parts = description.opened()
+    if parts is None:
+        is_marked = description.kind == "value"
+        return Description("value", description.detail, (*description.parts, UNCHOSEN)) if is_marked else description
+    return description if description.layout.has_own_types else description.remade(map(_as_unchosen, parts))
 
 
 def _with_parts(whole: Description, changed: Callable[[Description], Description]) -> Description:

@@ -1056,3 +1056,34 @@ def test_items_that_a_class_does_not_define_are_refused():
 
     with pytest.raises(DifferentiationError, match="the elements of an instance of `Written` cannot be assigned"):
         srcdiff.grad(read, backend="python")(1.0)
+
+
+class Regression:
+    def __init__(self, x, y):
+        self.x, self.y, self.w, self.strength, self.labels = x, y, np.full(x.shape[1], 0.1), 0.3, [1.0, 2.0]
+        self.nested = (np.ones(2), {"offset": 2.5})
+
+    def loss(self, k):
+        r = self.x @ self.w - self.y + self.nested[1]["offset"] * self.labels[0]
+        return k * np.sum(r * r) + self.strength * np.sum(self.w**2) * self.nested[0][1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_attributes_that_are_not_chosen_have_no_adjoints(backend):
+    model = Regression(np.linspace(-1.0, 1.0, 12).reshape(4, 3), np.arange(4.0))
+    whole, by_k = srcdiff.grad(Regression.loss, wrt=("self", "k"), backend=backend)(model, 2.0)
+    for name in ("w", "strength", "x", "labels") if backend == "python" else ("w",):
+        found = srcdiff.grad(model.loss, wrt=f"self.{name}", backend=backend)(2.0)
+        np.testing.assert_allclose(found, getattr(whole, name), rtol=1e-12)
+    value, (by_w, found_k) = srcdiff.value_and_grad(model.loss, wrt=("self.w", "k"), backend=backend)(2.0)
+    np.testing.assert_allclose((value, found_k), (model.loss(2.0), by_k), rtol=1e-12)
+    np.testing.assert_allclose(by_w, whole.w, rtol=1e-12)
+    arrays, rest = srcdiff.grad(model.loss, wrt="self.nested", backend=backend)(2.0)
+    np.testing.assert_allclose(arrays, whole.nested[0])
+    assert rest == pytest.approx(whole.nested[1])
+
+
+def test_data_in_an_instance_costs_no_memory_of_the_gradient():
+    model = Regression(np.linspace(-1.0, 1.0, 12).reshape(4, 3), np.arange(4.0))
+    assert "self_x_bar" in srcdiff.grad(model.loss, wrt="self").compile(2.0).source
+    assert "self_x_bar" not in srcdiff.grad(model.loss, wrt="self.w").compile(2.0).source

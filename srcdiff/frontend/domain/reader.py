@@ -207,6 +207,8 @@ class Reader(Shapes):
         """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
         self.whole: set[Value] = set()
         """Floats to differentiate by that the caller passes as integers."""
+        self.unchosen: set[Value] = set()
+        """Parameters in structures to differentiate by that have no derivative."""
 
     # -- the state ---------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from srcdiff.frontend.interpreter.presence import checked, present
 from srcdiff.frontend.interpreter.tables import LEAVES
 from srcdiff.ir.nodes import Alloc, NewStack, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, Type, is_complex, is_float, is_inexact
-from srcdiff.signature.descriptions import CONTIGUOUS, INTEGER, NUMPYS, Description
+from srcdiff.signature.descriptions import CONTIGUOUS, INTEGER, NUMPYS, UNCHOSEN, Description
 from srcdiff.signature.enums import plain_number
 
 
@@ -64,7 +64,7 @@ def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, l
         for part in d.parts:
             if part == CONTIGUOUS:
                 reader.contiguous.add(value)
-            elif part not in (NUMPYS, INTEGER):
+            elif part not in (NUMPYS, INTEGER, UNCHOSEN):
                 reader.stretches(value, part.detail)
         return value, [value]
     if d.kind == "static":
