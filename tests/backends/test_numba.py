@@ -209,6 +209,51 @@ def test_buffer_that_is_not_full_costs_no_references():
     assert times_counted("if top == kept.shape[0]: kept = grown(kept, top)") == plain
 
 
+def test_list_of_the_caller_stays():
+    """The method is looked up in one block and called in another, in every iteration."""
+    names: dict[str, Any] = {"compiler": compiler({})}
+    text = """
+def fill(kept, n):
+    for i in range(n):
+        kept.append(1.0 if i % 2 == 0 else 2.0 * i)
+fill = compiler(fill)
+
+def empty(n):
+    kept = [0.0]
+    fill(kept, n)
+    other = [5.0]
+    fill(other, n)
+    total = 0.0
+    for i in range(n):
+        total += kept.pop() if i % 3 != 1 else 2.0 * kept.pop()
+    return total + kept.pop() + other.pop()
+empty = compiler(empty)
+"""
+    exec(text, names)
+    values = [1.0 if i % 2 == 0 else 2.0 * i for i in range(1001)][::-1]
+
+    assert names["empty"](1001) == sum(v if i % 3 != 1 else 2.0 * v for i, v in enumerate(values)) + values[0]
+
+
+def test_list_of_the_caller_costs_no_references():
+    names: dict[str, Any] = {"compiler": compiler({})}
+    text = """
+def fill(kept, n):
+    if n > 0:
+        fill(kept, n - 1)
+        fill(kept, n - 1)
+        kept.append(1.0 * n)
+        kept.append(2.0)
+fill = compiler(fill)
+"""
+    exec(text, names)
+    names["fill"].compile((numba.types.List(numba.float64), numba.int64))
+    (llvm,) = names["fill"].inspect_llvm().values()
+    own, *_ = (part for part in re.split(r"\n(?=define )", llvm) if part.startswith("define") and "cpython" not in part)
+
+    assert "NRT_incref" not in own
+
+
 def test_calls_have_names_in_a_profile():
     def square_of_sine(x):
         return math.sin(x) ** 2

@@ -70,8 +70,15 @@ class _Lower(DirectLower):
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
 
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        if name in self.borrowed:  # what an iteration before has put there is not released either
+            with self.not_counting():
+                super().storevar(value, name, argidx)
+        else:
+            super().storevar(value, name, argidx)
+
     def lower_assign(self, ty: Any, inst: Any) -> Any:
-        if isinstance(inst.value, numba_ir.Arg | numba_ir.Var) and inst.target.name in self.borrowed:
+        if inst.target.name in self.borrowed:
             with self.not_counting():
                 return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
         return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
@@ -80,16 +87,21 @@ class _Lower(DirectLower):
     def borrowed(self) -> frozenset[str]:
         """Variables for arguments that are assigned nothing else: the caller holds what they refer to until the end.
 
-        Other names for them are such variables, too.
+        Other names for them are such variables, too, and so are their methods, such as `values.append`.
         """
         assigned = [i for block in self.func_ir.blocks.values() for i in block.find_insts(numba_ir.Assign)]
         times = Counter(i.target.name for i in assigned)
         once = [i for i in assigned if times[i.target.name] == 1]
         found = {i.target.name for i in once if isinstance(i.value, numba_ir.Arg)}
         copies = [(i.target.name, i.value.name) for i in once if isinstance(i.value, numba_ir.Var)]
+        copies += [(i.target.name, i.value.value.name) for i in once if self.is_method(i)]
         while more := {target for target, source in copies if source in found} - found:
             found |= more
         return frozenset(found)
+
+    def is_method(self, assigned: Any) -> bool:
+        is_attribute = isinstance(assigned.value, numba_ir.Expr) and assigned.value.op == "getattr"
+        return is_attribute and isinstance(self.typeof(assigned.target.name), types.BoundFunction)  # type: ignore[no-untyped-call]
 
     @contextlib.contextmanager
     def not_counting(self) -> Iterator[None]:
@@ -100,11 +112,15 @@ class _Lower(DirectLower):
             self.counts = True
 
     counts = True
-    """Whether a new reference is counted."""
+    """Whether references are counted."""
 
     def incref(self, typ: Any, val: Any) -> None:
         if self.counts:
             super().incref(typ, val)  # type: ignore[no-untyped-call]
+
+    def decref(self, typ: Any, val: Any) -> None:
+        if self.counts:
+            super().decref(typ, val)  # type: ignore[no-untyped-call]
 
     def delvar(self, name: str) -> None:
         if name not in self.borrowed:
