@@ -250,11 +250,13 @@ def _complex_values(work: Compilation) -> Iterator[ComplexValues]:
     assert work.differentiated is not None
     lines: dict[tuple[str, int], list[ComplexValues]] = {}
     for operation in walk(work.differentiated.body):
-        for value in operation.defines() if operation.span is not None else ():
+        span = operation.span
+        if span is None:
+            continue
+        for value in operation.defines():
             if isinstance(value.type, Scalar | Array) and is_complex(value.type):
-                name = _user_name(value.name, operation.span)
-                found = ComplexValues(name, str(value.type), operation.span)
-                lines.setdefault((operation.span.file, operation.span.line), []).append(found)
+                found = ComplexValues(_user_name(value.name, span), str(value.type), span)
+                lines.setdefault((span.file, span.line), []).append(found)
     for line in sorted(lines):
         named = {c.variable: c for c in lines[line] if c.variable}
         yield from named.values() or lines[line][-1:]
