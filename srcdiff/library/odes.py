@@ -168,6 +168,7 @@ def integrated(
     keeps: Any = True,
     longest: Any = np.inf,
     is_over: Any = None,
+    watched: Any = 0,
 ) -> Any:
     """The solution at the times; and for each step its state, its place, and the number of times passed until then.
 
@@ -187,6 +188,7 @@ def integrated(
 
     def run(start: Any) -> Any:
         states, at, passed = np.empty((17, n)), np.zeros(17), np.ones(17, np.int64)
+        counts = np.zeros(watched, np.int64)
         rows = np.empty((count, n))
         y, s, row, steps, tried = np.copy(start), 0.0, 1, 0, 0
         states[0], rows[0] = y, y
@@ -211,7 +213,7 @@ def integrated(
                     rows[row] = dense_row(y, k, table[3], stages_of(method), ds, theta(row, s, ds))
                     row += 1
                 if is_over is not None:
-                    is_done = is_over(s, y, following, new)
+                    is_done = is_over(s, y, following, new, counts)
                 steps += 1
                 if steps == len(at):
                     states, at, passed = twice(states), twice(at), twice(passed)

@@ -22,7 +22,7 @@ from srcdiff.library.runge_kutta import (
     stages_of,
     tables_of,
 )
-from srcdiff.library.scipy_optimize import between
+from srcdiff.library.scipy_optimize import bracketed
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,15 @@ def solve_ivp(
     def slope(time: Any, y: Any) -> Any:
         return like_state(fun(time, y, *others), y)
 
-    def is_over(s: Any, y: Any, following: Any, new: Any) -> Any:
+    def is_over(s: Any, y: Any, following: Any, new: Any, counts: Any) -> Any:
+        """Whether an event has happened for the last time; it counts the events."""
         found = False
-        for event in watched:
-            before, after = value_of(event, s, y), value_of(event, following, new)
-            if crosses(event, before, after):
-                found = True
+        for k, event in enumerate(watched):
+            last = event_settings(event)[0]
+            if last > 0 and crosses(event, value_of(event, s, y), value_of(event, following, new)):
+                counts[k] += 1
+                if counts[k] >= last:
+                    found = True
         return found
 
     def value_of(event: Any, s: Any, y: Any) -> Any:
@@ -110,7 +113,8 @@ def solve_ivp(
     rows, states, at, _ = integrated(
         *(jacobian, jvp, slope, start, times, own, rtol, tolerated, 1000000),
         longest=max_step,
-        is_over=is_over if len(watched) > 0 else None,
+        is_over=is_over if any_ends(watched) else None,
+        watched=len(watched),
     )
 
     def inside(s: Any, step: Any) -> Any:
@@ -129,19 +133,34 @@ def solve_ivp(
                 found[m, i] = y[m]
         return found
 
+    def places_of(event: Any) -> Any:
+        """The places where an event happens, in order, and the steps in which they are."""
+        after = value_of(event, at[0], states[0])
+        count, steps, heights = 0, np.empty(len(at), np.int64), np.empty((len(at), 2))
+        for step in range(len(at) - 1):
+            before, after = after, value_of(event, at[step + 1], states[step + 1])
+            if crosses(event, before, after):
+                steps[count], heights[count, 0], heights[count, 1] = step, before, after
+                count += 1
+        places = np.empty(count)
+        for i in range(count):
+            step = steps[i]
+
+            def height(s: Any, step: Any = step) -> Any:
+                return value_of(event, s, inside(s, step))
+
+            places[i] = crossing(jacobian, jvp, height, at[step], heights[i, 0], at[step + 1], heights[i, 1])
+        return places, steps
+
     last = len(at) - 2
-    place, which = 1.0, -1
-    for index, event in enumerate(watched):
-        if crosses(event, value_of(event, at[last], states[last]), value_of(event, at[last + 1], states[last + 1])):
-
-            def height(s: Any, event: Any = event) -> Any:
-                return value_of(event, s, inside(s, last))
-
-            found = crossing(jacobian, jvp, height, at[last], at[last + 1])
-            if which < 0 or found < place:
-                place, which = found, index
-    t_end = end if which < 0 else begin + place * (end - begin)
-    y_end = np.copy(states[last + 1]) if which < 0 else inside(place, last)
+    place, has_ended = 1.0, False
+    happened = tuple([places_of(event) for event in watched])
+    for event, (places, _) in zip(watched, happened, strict=True):
+        needed = event_settings(event)[0]
+        if needed > 0 and len(places) >= needed and (not has_ended or places[needed - 1] < place):
+            place, has_ended = places[needed - 1], True
+    t_end = begin + place * (end - begin) if has_ended else end
+    y_end = inside(place, last) if has_ended else np.copy(states[last + 1])
     if t_eval is None:
         t = begin + at * (end - begin)
         t[last + 1] = t_end
@@ -152,23 +171,43 @@ def solve_ivp(
         while count < len(inner) and (inner[count] - t_end) * (end - begin) <= 0.0:
             count += 1
         t, y = np.copy(inner[:count]), np.copy(rows[1 : count + 1].T)
+
+    def times_until(places: Any) -> Any:
+        return np.asarray(begin + places[: number_until(places, place)] * (end - begin))
+
+    def states_until(places: Any, steps: Any) -> Any:
+        count = number_until(places, place)
+        found = np.empty((count, len(start)))
+        for i in range(count):
+            found[i] = inside(places[i], steps[i])
+        return found
+
     return Solution(
         t,
         y,
         sol if dense_output else None,
-        None if events is None else tuple([np.full(1 if which == k else 0, t_end) for k in range(len(watched))]),
-        None if events is None else tuple([alone(y_end, which == k) for k in range(len(watched))]),
-        0 if which < 0 else 1,
+        None if events is None else tuple([times_until(places) for places, _ in happened]),
+        None if events is None else tuple([states_until(places, steps) for places, steps in happened]),
+        1 if has_ended else 0,
         True,
     )
 
 
-def alone(y: Any, is_there: Any) -> Any:
-    """The vector as the only row of a matrix, or a matrix without rows."""
-    rows = np.empty((1 if is_there else 0, len(y)))
-    if is_there:
-        rows[0] = y
-    return rows
+def number_until(places: Any, last: Any) -> Any:
+    """How many places are not behind the last one."""
+    count = 0
+    while count < len(places) and places[count] <= last:
+        count += 1
+    return count
+
+
+def any_ends(watched: Any) -> Any:
+    """Whether an event ends the integration."""
+    found = False
+    for event in watched:
+        if event_settings(event)[0] > 0:
+            found = True
+    return found
 
 
 def number(x: Any) -> Any:
@@ -176,11 +215,7 @@ def number(x: Any) -> Any:
 
 
 def functions_in(events: Any) -> Any:
-    found = tuple(events) if isinstance(events, tuple | list) else (events,)
-    for event in found:
-        if event_settings(event)[0] != 1:
-            unsupported("an event of `solve_ivp` that does not end the integration (`event.terminal = True`)")
-    return found
+    return tuple(events) if isinstance(events, tuple | list) else (events,)
 
 
 def crosses(event: Any, before: Any, after: Any) -> Any:
@@ -190,14 +225,11 @@ def crosses(event: Any, before: Any, after: Any) -> Any:
     return (up and direction >= 0.0) or (down and direction <= 0.0)
 
 
-def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, high: Any) -> Any:
-    """The time between two times at which the height is zero, with derivatives by the implicit function theorem."""
+def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, low_height: Any, high: Any, high_height: Any) -> Any:
+    """The place between two places where the height is zero, with the derivatives of the equation."""
 
     def solver(height: Any, start: Any) -> Any:
-        first, second = height(low), height(high)
-        if first != 0.0 and second != 0.0 and (first > 0.0) == (second > 0.0):
-            return high if abs(second) < abs(first) else low  # both are nearly zero there
-        return between(height, low, high, 1e-14, 4e-15, 200)
+        return bracketed(height, low, low_height, high, high_height, 1e-14, 4e-15, 200)
 
     return solvers.solved(jacobian, jvp, solver, height, low)
 

@@ -75,9 +75,13 @@ def brentq(
 
 
 def between(equation: Any, a: Any, b: Any, xtol: Any, rtol: Any, maxiter: Any) -> Any:
-    """Brent's method (Brent 1973): inverse quadratic steps, or bisection."""
+    return bracketed(equation, a, equation(a), b, equation(b), xtol, rtol, maxiter)
+
+
+def bracketed(equation: Any, a: Any, f_a: Any, b: Any, f_b: Any, xtol: Any, rtol: Any, maxiter: Any) -> Any:
+    """Brent's method (Brent 1973): inverse quadratic steps, or bisection, from the values at both ends."""
     before, now = a, b
-    f_before, f_now = equation(before), equation(now)
+    f_before, f_now = f_a, f_b
     if f_before == 0.0:
         return before
     if f_now == 0.0:
