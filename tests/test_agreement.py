@@ -114,7 +114,7 @@ def flat(parts):
 
 @pytest.mark.numba
 @pytest.mark.parametrize("table", [NUMBERS, ARRAYS], ids=["numbers", "arrays"])
-def test_whom_srcdiff_follows(table: str, tmp_path: Path) -> None:
+def test_srcdiff_agrees_with_the_system_in_the_table(table: str, tmp_path: Path) -> None:
     rows, given = expressions(table), tuple(GIVEN.values())
     module = programs([text for _, text in rows], ", ".join(GIVEN), tmp_path)
 

@@ -26,7 +26,7 @@ def as_long(buffer: Any, shape: Any) -> Any:
 
 
 def thread_blocks(count: Any, work: Any, private: Any) -> Any:
-    """The number of blocks of iterations for threads: one if `work` is small. Each has `private` numbers of its own."""
+    """The number of blocks: fewer for less `work`, and for more `private` numbers in each block."""
     return max(1, min(get_num_threads(), count, work // (262144 + 4 * private)))
 
 

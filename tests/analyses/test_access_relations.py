@@ -160,7 +160,7 @@ def test_store_behind_a_load_in_the_same_iteration_overwrites_it():
     assert still_there(scaled, VECTOR) == {"u[i] = u[i] * u[i]": [False], "return u[0]": [True]}
 
 
-def test_addition_overwrites_what_was_read():
+def test_augmented_addition_overwrites_the_element_that_was_read():
     def grows(u):
         y = u[0]
         u[0] += y * y
@@ -183,7 +183,7 @@ def test_loop_of_unknown_length_may_come_round_to_the_store():
     assert still_there(searched, VECTOR, 3.0)["y = u[i]"] == [False]
 
 
-def test_loop_that_is_left_early_has_a_counter_of_which_nothing_is_known():
+def test_the_counter_after_an_early_exit_is_unknown():
     def searched(u):
         total = 0.0
         for i in range(len(u) - 1):
@@ -329,7 +329,7 @@ def test_column_of_a_transposed_view_is_a_row():
     assert still_there(turned, MATRIX)["y = b[i, j]"] == [True]
 
 
-def test_transposed_view_overwrites_what_is_read_across():
+def test_a_store_through_a_transposed_view_overwrites_elements_read_directly():
     def turned(a):
         b = a.T
         total = 0.0
@@ -397,7 +397,7 @@ def test_view_chosen_by_a_branch_may_be_either():
 # -------------------------------------------------------------------------------------------------------- the questions
 
 
-def test_what_was_stored_is_there_unless_another_store_follows():
+def test_a_stored_value_is_available_unless_another_store_follows():
     def twice(u):
         u[0] = math.sin(u[2])
         y = u[0] * u[0]
@@ -412,7 +412,7 @@ def test_what_was_stored_is_there_unless_another_store_follows():
     assert [answers.after(store) for store in stores] == [False, True, True]
 
 
-def test_store_never_overwrites_what_a_later_access_touches():
+def test_store_never_overwrites_elements_of_later_accesses():
     def ordered(u):
         u[0] = 2.0
         return u[0] * u[1]

@@ -233,14 +233,14 @@ def search_for_constants(x):
         *(interpolated, newton, false_position, search_for_constants),
     ],
 )
-def test_other_loops_with_comparisons_are_none(function):
+def test_other_loops_with_comparisons_give_no_warning(function):
     with warnings.catch_warnings():
         warnings.simplefilter("error", srcdiff.ComparisonSearchWarning)
         srcdiff.grad(function, backend="python")(np.array([0.7, 0.9, 0.2]))
         srcdiff.jvp(function, (np.array([0.7, 0.9, 0.2]),), (np.ones(3),), backend="python")
 
 
-def test_the_root_has_the_derivative_that_the_search_has_not():
+def test_root_has_the_derivative_that_a_search_loses():
     def found(p: Any) -> Any:
         return srcdiff.root(lambda x: x * x * x - p, 1.0, backend="python")
 

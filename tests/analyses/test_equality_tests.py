@@ -126,7 +126,7 @@ def warned(call: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("function", "point", "line"), FOUND, ids=lambda x: getattr(x, "__name__", None))
-def test_a_test_is_named_once(function: Any, point: Any, line: int) -> None:
+def test_an_equality_test_is_named_once(function: Any, point: Any, line: int) -> None:
     gradient = srcdiff.grad(function, backend="python")
     number = first_line(function) + line
 
@@ -139,7 +139,7 @@ def test_a_test_is_named_once(function: Any, point: Any, line: int) -> None:
 
 
 @pytest.mark.parametrize(("function", "point"), NOT_FOUND, ids=lambda x: getattr(x, "__name__", None))
-def test_other_tests_are_not(function: Any, point: Any) -> None:
+def test_other_comparisons_give_no_warning(function: Any, point: Any) -> None:
     assert [] == warned(lambda: srcdiff.grad(function, backend="python")(*point))
     assert () == srcdiff.explain(function, *point, wrt=0).equality_tests
 
@@ -160,7 +160,7 @@ def test_only_chosen_arguments_count() -> None:
     assert [] == warned(lambda: srcdiff.grad(skipping, wrt="w", backend="python")(VECTOR, VECTOR))
 
 
-def test_the_data_has_the_lines() -> None:
+def test_the_data_of_explain_has_the_lines() -> None:
     found = srcdiff.explain(returning, 0.5).data()["equality_tests"]
 
     assert [first_line(returning) + 1] == [one["line"] for one in found]

@@ -29,17 +29,17 @@ def test_the_cheaper_of_source_and_sink_is_kept():
     assert minimum_cut("ab", needs, "a", "b", {"a": 2.0, "b": 1.0}) == {"b"}
 
 
-def test_of_equal_cuts_the_one_next_to_the_sinks_is_taken():
+def test_of_equal_cuts_the_one_next_to_the_sinks_is_chosen():
     assert minimum_cut("abc", {"b": "a", "c": "b"}, "a", "c", {"a": 1.0, "b": 1.0, "c": 1.0}) == {"c"}
 
 
-def test_one_value_that_many_are_made_from_is_kept_instead_of_them():
+def test_one_operand_of_many_values_is_kept_instead_of_them():
     needs = {"b": "a", "c": "a", "d": "a"}
 
     assert minimum_cut("abcd", needs, "a", "bcd", dict.fromkeys("abcd", 1.0)) == {"a"}
 
 
-def test_one_value_made_from_many_is_kept_instead_of_them():
+def test_one_result_of_many_operands_is_kept_instead_of_them():
     needs = {"d": "abc"}
 
     assert minimum_cut("abcd", needs, "abc", "d", dict.fromkeys("abcd", 1.0)) == {"d"}
@@ -51,19 +51,19 @@ def test_value_in_the_middle_is_kept():
     assert minimum_cut("abmxy", needs, "ab", "xy", dict.fromkeys("abmxy", 1.0)) == {"m"}
 
 
-def test_source_that_is_asked_for_itself_is_kept():
+def test_a_source_that_is_a_sink_is_kept():
     assert minimum_cut("ab", {"b": "a"}, "a", "ab", {"a": 5.0, "b": 1.0}) == {"a"}
 
 
-def test_what_can_be_made_from_nothing_is_not_kept():
+def test_a_value_without_operands_is_not_kept():
     assert minimum_cut("ab", {"b": "a"}, "", "b", {"a": 1.0, "b": 1.0}) == set()
 
 
-def test_nothing_asked_for_keeps_nothing():
+def test_without_sinks_nothing_is_kept():
     assert minimum_cut("ab", {"b": "a"}, "a", "", {"a": 1.0, "b": 1.0}) == set()
 
 
-def test_parts_that_do_not_touch_are_cut_each_for_itself():
+def test_disconnected_parts_are_cut_separately():
     costs = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 3.0}
 
     assert minimum_cut("abcd", {"b": "a", "d": "c"}, "ac", "bd", costs) == {"a", "d"}
@@ -75,7 +75,7 @@ def test_costs_far_apart_are_told_apart():
     assert minimum_cut("abc", {"c": "ab"}, "ab", "c", costs) == {"a", "b"}
 
 
-def test_value_made_in_a_circle_is_cut():
+def test_a_cycle_of_values_is_cut():
     """A loop parameter is computed from the value that the loop yields, which is computed from the parameter."""
     needs = {"p": "yi", "y": "p"}
 

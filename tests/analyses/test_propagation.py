@@ -99,7 +99,7 @@ VECTOR = np.array([1.0, 2.0])
 
 
 @pytest.mark.parametrize(("function", "x"), [(straight, 1.0), (a_sum, VECTOR), (both_sides, 1.0), (filtered, VECTOR)])
-def test_no_choice_is_made_where_the_result_is_not_finite(function: Any, x: Any) -> None:
+def test_no_adjoint_is_tested_where_the_result_is_not_finite_anyway(function: Any, x: Any) -> None:
     gradient = srcdiff.grad(function, wrt=(0, 1), backend="python")
     gradient(x, 2.0)
     assert "!= 0.0" not in gradient.source
@@ -109,7 +109,7 @@ def test_no_choice_is_made_where_the_result_is_not_finite(function: Any, x: Any)
     ("function", "x"),
     [(denominator, 1.0), (left_out, 1.0), (overwritten, VECTOR), (filtered_at_times, VECTOR)],
 )
-def test_a_choice_is_made_where_an_infinity_may_be_left_out(function: Any, x: Any) -> None:
+def test_an_adjoint_is_tested_for_zero_where_an_infinity_may_be_unselected(function: Any, x: Any) -> None:
     gradient = srcdiff.grad(function, wrt=(0, 1), backend="python")
     gradient(x, 2.0)
     assert "!= 0.0" in gradient.source
@@ -131,13 +131,13 @@ def test_adjoints_that_the_user_gives_may_be_zero() -> None:
 
 
 @pytest.mark.parametrize("function", [denominator, left_out])
-def test_what_is_left_out_contributes_nothing(function: Any) -> None:
+def test_values_that_are_left_out_contribute_nothing(function: Any) -> None:
     with np.errstate(all="ignore"):
         x_bar, y_bar = srcdiff.grad(function, wrt=(0, 1), backend="python")(np.float64(1.0), np.float64(0.0))
     assert (x_bar, y_bar) == (0.0, 0.0)
 
 
-def test_the_side_and_the_iteration_that_are_left_out_contribute_nothing() -> None:
+def test_the_unselected_branch_and_iteration_contribute_nothing() -> None:
     with np.errstate(all="ignore"):
         by_branch = srcdiff.grad(one_side, wrt=(0, 1), backend="python")(np.float64(1.0), np.float64(0.0))
         x_bar, y_bar = srcdiff.grad(filtered_at_times, wrt=(0, 1), backend="python")(VECTOR, np.float64(-1.0))

@@ -167,7 +167,7 @@ def test_what_cuts_an_input_off_is_named_with_its_line(function, arguments, kind
 
 
 @pytest.mark.parametrize(("function", "arguments", "kind", "line"), CUTS, ids=lambda x: getattr(x, "__name__", ""))
-def test_its_gradient_is_zero_and_the_warning_names_the_line_once(function, arguments, kind, line):
+def test_the_gradient_of_a_cut_input_is_zero_and_one_warning_names_the_line(function, arguments, kind, line):
     derivative = srcdiff.grad(function, wrt="x", backend="python")
 
     with warnings.catch_warnings(record=True) as caught:
@@ -247,7 +247,7 @@ def written_elsewhere(x, y):
     return t + a[0]
 
 
-def test_what_is_read_before_it_is_overwritten_is_on_the_path():
+def test_a_read_before_an_overwrite_is_on_the_path():
     found = srcdiff.explain(written_elsewhere, 1.5, 2.0)["x"]
     assert found.reaches
     assert {"a[0] = x", "t = a[0] * 2.0", "return t + a[0]"} <= set(lines(found))

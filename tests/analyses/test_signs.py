@@ -56,7 +56,7 @@ def test_a_result_may_be(body: str) -> None:
     assert CASES[body] == sign_of_result(body)
 
 
-def test_a_number_is_what_its_branch_lets_pass() -> None:
+def test_a_branch_limits_the_possible_values_of_a_number() -> None:
     function = read(
         """
 t%4: float64 = 0.0
@@ -95,7 +95,7 @@ def test_a_sum_of_squares_is_not_negative() -> None:
     assert sign_of_result(LOOP.format(start=0.0, operation="multiply")) == NOT_NEGATIVE
 
 
-def test_an_infinity_that_is_meant_stays_in_a_loop_and_another_is_forgotten() -> None:
+def test_a_constant_infinity_survives_a_loop_and_a_possible_overflow_does_not() -> None:
     meant = read(LOOP.format(start="inf", operation="multiply"))
     accidental = read(LOOP.format(start=0.0, operation="divide"))
 

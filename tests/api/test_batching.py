@@ -86,7 +86,7 @@ def positive(x):
 
 @pytest.mark.parametrize(("backend", "parallel"), WAYS)
 @pytest.mark.parametrize("place", [1, 50, 99])
-def test_what_an_element_raises_is_raised(backend: str, parallel: bool, place: int) -> None:
+def test_exceptions_of_one_element_of_a_batch_are_raised(backend: str, parallel: bool, place: int) -> None:
     x = np.ones(100)
     x[place] = -1.0
 

@@ -201,7 +201,7 @@ def test_function_that_writes_to_its_argument_leaves_the_vector_alone():
     assert (0, 36.0, [36.0, 24.0], [2.0, 3.0]) == (code, value, gradient.tolist(), x.tolist())
 
 
-def test_what_has_no_c_function_is_refused():
+def test_derivatives_without_c_function_are_refused():
     with pytest.raises(TypeError, match="compiled by Numba"):
         srcdiff.grad(lambda x: x, backend="python").cfunc(1.0)
     with pytest.raises(ValueError, match="have no parameters"):

@@ -502,7 +502,7 @@ def test_global_that_becomes_another_type_is_seen(monkeypatch: pytest.MonkeyPatc
     assert [2.0, 3.0, 21.0] == found
 
 
-def test_global_that_is_gone_is_reported_as_not_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_global_is_reported_as_not_defined(monkeypatch: pytest.MonkeyPatch) -> None:
     gradient = srcdiff.grad(scaled_by_globals, backend="python")
     gradient(3.0)
     monkeypatch.delitem(globals(), "SCALE")
@@ -938,7 +938,7 @@ def test_function_with_a_rule_is_differentiated_by_it(backend: str) -> None:
     assert srcdiff.grad(lambda x: srcdiff.grad(cube)(x) * x, backend=backend)(3.0) == 54.0 + 3.0 * 36.0
 
 
-def test_derivative_that_is_compiled_as_a_function_is_differentiated_as_what_it_is() -> None:
+def test_differentiable_of_a_derivative_has_derivatives() -> None:
     slope = srcdiff.differentiable(srcdiff.grad(lambda x: x**4), backend="python")
 
     assert slope(3.0) == 108.0
@@ -954,7 +954,7 @@ def test_numbers_that_are_returned_are_those_of_python(backend: str) -> None:
     assert [float, float] == [type(value), type(gradient)]
 
 
-def test_declared_rule_gives_none_for_what_has_no_derivative() -> None:
+def test_declared_rule_returns_none_for_arguments_without_derivative() -> None:
     product = srcdiff.custom_rule(lambda x, n: x * n, adjoint=product_adjoint)
 
     assert srcdiff.value_and_grad(lambda x: product(x, 3), backend="python")(2.0) == (6.0, 100.0)
@@ -1153,7 +1153,7 @@ def test_gradient_is_called_from_compiled_code_with_defaults_and_keywords() -> N
 
 
 @pytest.mark.numba
-def test_default_that_is_no_number_is_left_out_in_compiled_code() -> None:
+def test_default_that_is_not_a_number_works_in_compiled_code() -> None:
     def by_mode(x, mode="square", scale=2.0, way=math.sin):
         return scale * (x * x if mode == "square" else way(x))
 
@@ -1289,7 +1289,7 @@ def by_two_arrays(a, b):
 
 
 @pytest.mark.numba
-def test_calls_with_types_of_the_latest_call_are_not_looked_at_again(monkeypatch) -> None:
+def test_calls_with_the_types_of_the_latest_call_skip_the_lookup(monkeypatch) -> None:
     gradient = srcdiff.grad(squares)
     gradient(np.ones(2))
     monkeypatch.setattr(gradient, "_call", None)

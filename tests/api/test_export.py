@@ -155,7 +155,7 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_plain_file_gives_what_the_derivative_gives(name, tmp_path, capsys):
+def test_plain_file_equals_the_derivative(name, tmp_path, capsys):
     g, given, all_given = CASES[name]
     arguments = clone(all_given or given)
     module = exported(

@@ -176,7 +176,7 @@ def test_second_derivatives_are_refused_unless_the_derivative_can_be_read():
     )
 
 
-def test_without_a_derivative_it_is_refused_where_one_is_needed():
+def test_an_external_function_without_derivative_is_refused_where_one_is_needed():
     plain = srcdiff.external(math.exp)
 
     def f(x):

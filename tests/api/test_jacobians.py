@@ -207,7 +207,7 @@ def assert_same(expected: Any, found: Any) -> None:
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("directions", [None, 1, 2])
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_lanes_are_sweeps(f: Callable[..., Any], mode: str, directions: int | None) -> None:
+def test_lanes_equal_single_sweeps(f: Callable[..., Any], mode: str, directions: int | None) -> None:
     expected = one_after_the_other(f, X.copy())
 
     found = srcdiff.jacobian(f, mode=mode, directions=directions, backend="python")(X.copy())
@@ -371,7 +371,7 @@ def test_jacobians_are_pickled() -> None:
     assert again.source == jacobian.source
 
 
-def test_how_many_results_there_are_may_depend_on_what_is_in_the_arguments() -> None:
+def test_the_number_of_results_may_depend_on_array_contents() -> None:
     jacobian = srcdiff.jacobian(listed, backend="python")
     for x in (X, -X, np.ones(5), X):
         assert_same(one_after_the_other(listed, x), jacobian(x))
@@ -384,7 +384,7 @@ def first_ones(x):
     return x[:COUNT] * x[0]
 
 
-def test_how_many_results_there_are_may_change_with_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_results_may_change_with_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in (None, "reverse"):
         jacobian = srcdiff.jacobian(first_ones, mode=mode, backend="python")
         for count in (2, 3, 1):

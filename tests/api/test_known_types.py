@@ -19,7 +19,7 @@ def weighted(x, s, n):
 
 
 @pytest.mark.parametrize("backend", BOTH)
-def test_second_calls_of_jvp_give_what_the_first_gave(backend, monkeypatch):
+def test_second_calls_of_jvp_equal_the_first(backend, monkeypatch):
     x, dot = np.array([1.0, 2.0]), np.array([0.5, -1.0])
     for given in [(dot, 1.0, None), (dot, None, None), (None, 0.5, None), (None, None, None)]:
         expected = srcdiff.jvp(weighted, (x, 3.0, 2), given, backend="python", cache=False)
@@ -57,7 +57,7 @@ def itself(x):
 
 
 @pytest.mark.parametrize("backend", BOTH)
-def test_tangents_stay_as_they_were_and_are_no_results(backend):
+def test_tangents_are_unchanged_and_not_returned(backend):
     x, dot = np.array([2.0, 3.0]), np.array([1.0, 0.5])
     for _ in range(3):
         value, tangent = srcdiff.jvp(itself, (x,), (dot,), backend=backend)
@@ -69,7 +69,7 @@ def test_tangents_stay_as_they_were_and_are_no_results(backend):
 
 
 @pytest.mark.parametrize("backend", BOTH)
-def test_second_calls_of_hvp_give_what_the_first_gave(backend):
+def test_second_calls_of_hvp_equal_the_first(backend):
     def loss(x, y):
         return np.sum(x**3) * y**2
 
@@ -115,7 +115,7 @@ def test_the_same_derivative_is_made_once():
         srcdiff.grad(weighted, True)
 
 
-def test_few_closures_are_kept_by_the_derivatives_that_were_made_of_them():
+def test_cached_derivatives_keep_few_closures_alive():
     kept = []
     for k in range(60):
         data = np.full(10, float(k))

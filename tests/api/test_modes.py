@@ -605,7 +605,9 @@ NASTY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(("function", "arguments"), NASTY)
-def test_derivatives_inside_keep_to_what_python_does(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def test_derivatives_inside_functions_agree_with_python(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
     srcdiff.check(function, *arguments, backend="python", order=2)
 
 
@@ -714,7 +716,7 @@ def test_check_takes_differences_of_the_function_as_it_was_given() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::srcdiff.CompiledDiffersWarning")
-def test_check_says_where_compiled_code_reads_what_it_has_written() -> None:
+def test_check_names_the_line_where_compiled_code_reads_overwritten_elements() -> None:
     def squared(y: Any) -> None:
         np.square(y[::-1], y)
 
@@ -751,7 +753,7 @@ def test_intermediate_variables_have_no_jacobian(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [srcdiff.jacobian, srcdiff.hessian, srcdiff.hvp])
-def test_what_is_beside_the_result_is_for_gradients_alone(make: Any) -> None:
+def test_only_gradients_have_auxiliary_results(make: Any) -> None:
     with pytest.raises(TypeError, match="has_aux"):
         make(lambda x: (x * x, 10.0 * x), has_aux=True, backend="python")
 
@@ -773,7 +775,7 @@ def short_tangent(x: Any, out: Any, x_dot: Any) -> Any:
 
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
-def test_rules_give_what_has_the_shape_of_what_it_belongs_to(backend: str) -> None:
+def test_adjoints_of_rules_must_have_the_shapes_of_the_arguments(backend: str) -> None:
     def function(square: Any) -> Any:
         return lambda x: np.sum(square(x))
 
@@ -789,7 +791,7 @@ def test_rules_give_what_has_the_shape_of_what_it_belongs_to(backend: str) -> No
         srcdiff.grad(number, backend=backend)(x)
 
 
-def test_threads_do_not_write_into_what_the_batch_shares() -> None:
+def test_threads_do_not_write_into_shared_arguments_of_a_batch() -> None:
     def summed(total: Any, c: float) -> float:
         total[0] += c
         return total[0] * c
@@ -844,7 +846,7 @@ def wave(x, k):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_batch_is_what_its_elements_are(backend: str) -> None:
+def test_a_batch_equals_calls_for_its_elements(backend: str) -> None:
     x, k = np.random.default_rng(0).standard_normal((5, 4)), np.linspace(1.0, 2.0, 5)
     gradient = srcdiff.value_and_grad(wave, (0, 1), backend=backend)
 
@@ -870,7 +872,7 @@ def test_flags_of_a_batch_are_those_of_its_elements(backend: str) -> None:
     np.testing.assert_allclose(batched(x, ~flags), [3.0, 0.8, 3.0], rtol=1e-15)
 
 
-def test_a_batch_says_what_does_not_fit() -> None:
+def test_arguments_of_a_batch_that_do_not_fit_raise() -> None:
     gradient = srcdiff.batched(srcdiff.grad(wave, backend="python"))
 
     with pytest.raises(ValueError, match="`x` has 5, `k` has 4"):

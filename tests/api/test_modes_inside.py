@@ -148,7 +148,7 @@ def made_outside(m):
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
-def test_it_is_the_derivative_of_what_python_does(function):
+def test_the_derivative_agrees_with_the_function_in_python(function):
     """Value and gradient. The differences are of the function in Python, which calls srcdiff's derivatives."""
     value, gradient = srcdiff.value_and_grad(function, backend="python")(M.copy())
 
@@ -240,7 +240,7 @@ def adds_to_a_global(m):
     return BUFFER * m**2
 
 
-def test_what_a_function_writes_around_it_is_as_before():
+def test_enclosing_variables_are_unchanged_after_a_derivative_inside():
     value, pullback = vjp(adds_to_a_global, M, backend="python")
     np.testing.assert_array_equal(value, [3.0, 4.0])
     np.testing.assert_array_equal(pullback(np.ones(2))[0], [6.0, 5.0])

@@ -157,7 +157,7 @@ def test_one_time_and_repeated_times():
     assert again == pytest.approx(2.0 * np.sum(np.exp(-RATE * np.arange(3))), rel=1e-6)
 
 
-def test_an_equation_that_writes_to_the_state_it_is_given_changes_nothing_else():
+def test_an_equation_that_writes_to_its_state_changes_no_other_state():
     def writing(y, t, rate):
         y[0] *= -rate
         return y

@@ -150,14 +150,14 @@ OTHERS = [
 ]
 
 
-def test_calls_in_any_order_give_what_a_first_call_gives():
+def test_calls_in_any_order_give_the_results_of_first_calls():
     derivative = srcdiff.grad(anything, wrt="x")
     alone = [srcdiff.grad(anything, wrt="x", backend="python")(p, 2.0) for p in OTHERS]
     order = np.random.default_rng(0).integers(0, len(OTHERS), 200)
     assert [alone[k] for k in order] == [derivative(OTHERS[k], 2.0) for k in order]
 
 
-def test_an_attribute_that_is_added_or_missing_is_noticed():
+def test_added_or_missing_attributes_are_noticed():
     derivative = srcdiff.grad(anything, wrt="x")
     model, point, slots = Model(a=2.0), Point(2.0, 1.0), Slots(2.0)
     for p in (model, point, slots):

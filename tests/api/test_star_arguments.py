@@ -36,7 +36,7 @@ MAKERS = [srcdiff.grad, srcdiff.value_and_grad, srcdiff.hessian, srcdiff.hvp, sr
     ("function", "wrt", "star"),
     [(wrapper, 0, "*a"), (decorated, 0, "*a"), (wrapper, (0, 1), "*a"), (product, 1, "*rest"), (product, -1, "*rest")],
 )
-def test_positions_of_what_stars_take_are_refused(make: Any, function: Any, wrt: Any, star: str) -> None:
+def test_positions_of_star_arguments_are_refused(make: Any, function: Any, wrt: Any, star: str) -> None:
     name = star.strip("*")
     with pytest.raises(
         ValueError, match=rf"takes `\*{name}`, so position .* name of a parameter, use '{name}' for all"

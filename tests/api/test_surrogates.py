@@ -112,7 +112,7 @@ def test_text_with_a_zero_is_printed_whole(backend, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_that_is_said_of_them_can_be_written(module, name, tmp_path):
+def test_messages_about_surrogates_can_be_encoded(module, name, tmp_path):
     function = getattr(module, name)
     gradient = srcdiff.grad(function, backend="python")
     sides = srcdiff.show(function, 3.0)

@@ -38,13 +38,13 @@ def assert_workspace_gives_the_same(program: Program, backend: str) -> None:
 
 
 @pytest.mark.parametrize("program", every(3, [p for p in PROGRAMS if p.at]), ids=lambda p: p.name)
-def test_workspace_gives_what_the_gradient_gives(program):
+def test_workspace_equals_the_gradient(program):
     assert_workspace_gives_the_same(program, "python")
 
 
 @pytest.mark.numba
 @pytest.mark.parametrize("program", every(60, [p for p in PROGRAMS if p.at]), ids=lambda p: p.name)
-def test_compiled_workspace_gives_what_the_gradient_gives(program):
+def test_compiled_workspace_equals_the_gradient(program):
     assert_workspace_gives_the_same(program, "numba")
 
 
@@ -98,7 +98,7 @@ def test_gradient_in_a_workspace_may_be_an_argument_of_the_next_call(backend):
         assert_same(x, y)
 
 
-def test_what_is_returned_beside_the_gradient_is_not_overwritten():
+def test_auxiliary_results_in_a_workspace_are_not_overwritten():
     def with_squares(x):
         squares = x * x
         return np.sum(squares * x), squares

@@ -457,7 +457,7 @@ def test_cross_products_of_two_components_are_refused(function: Any) -> None:
         srcdiff.grad(function, backend="python")(array(4))
 
 
-def test_cross_products_of_so_many_components_as_there_are_at_run_time_raise() -> None:
+def test_cross_products_with_a_number_of_components_known_at_run_time_raise() -> None:
     derivative = srcdiff.grad(lambda a, b: np.sum(np.cross(a, b)), backend="python")
 
     assert np.all(np.isfinite(derivative(array(3), array(3))))
@@ -537,7 +537,7 @@ def whitened(b, a):
     return np.linalg.solve(np.linalg.cholesky(a), b * b)
 
 
-def test_many_directions_are_columns_of_what_a_triangle_is_solved_for():
+def test_many_directions_are_columns_of_one_triangular_solve():
     a, b = positive_definite(3), np.array([0.5, -1.0, 2.0])
     expected = np.linalg.solve(np.linalg.cholesky(a), np.diag(2.0 * b))
 

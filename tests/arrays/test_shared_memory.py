@@ -488,7 +488,7 @@ def test_gradient_is_right(function: Any, arguments: Any) -> None:
 
 
 @pytest.mark.parametrize(("function", "arguments"), REFUSED, ids=lambda x: getattr(x, "__name__", ""))
-def test_what_cannot_be_told_is_refused(function: Any, arguments: Any) -> None:
+def test_ambiguous_memory_is_refused(function: Any, arguments: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError):
         srcdiff.value_and_grad(function, backend="python")(*arguments)
 

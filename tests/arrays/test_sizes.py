@@ -143,14 +143,14 @@ def that_was_asked_for(x, n):
 
 
 @pytest.mark.parametrize("function", [of_an_array, of_at_least_zero, that_was_asked_for])
-def test_lengths_that_cannot_be_below_zero_are_not_looked_at(function) -> None:
+def test_lengths_that_cannot_be_negative_are_not_checked(function) -> None:
     derivative: Any = srcdiff.grad(function, backend="python")
     derivative(np.arange(4.0), *(3 for _ in range(function.__code__.co_argcount - 1)))
 
     assert "negative dimensions" not in derivative.source
 
 
-def test_arrays_that_are_made_look_at_their_lengths_themselves() -> None:
+def test_allocations_check_their_lengths_themselves() -> None:
     def kept(x, n):
         u = np.zeros(n)
         for t in range(1, n):

@@ -111,7 +111,7 @@ def test_backend_takes_options_of_its_own(counting: Counting) -> None:
         srcdiff.grad(energy, backend="other")
 
 
-def test_what_is_missing_is_said_when_a_derivative_is_made(counting: Counting) -> None:
+def test_a_missing_package_is_reported_when_a_derivative_is_made(counting: Counting) -> None:
     def missing() -> None:
         raise ModuleNotFoundError("the backend 'counting' needs fingers")
 

@@ -51,7 +51,7 @@ def test_products_need_no_more_of_scipy(answer):
     assert answer("", "print([m for m in sys.modules if m.startswith('scipy.linalg')])") == ["True True", "[]"]
 
 
-def test_scipy_is_imported_afterwards_as_ever(answer):
+def test_scipy_can_still_be_imported_afterwards(answer):
     after = (
         "import scipy.linalg\n"
         "import scipy.linalg.cython_blas\n"

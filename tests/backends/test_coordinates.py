@@ -28,7 +28,7 @@ def program(kernel):
     return read(captured, {"x": describe_argument(np.zeros(3), "x", None)}, kernel=True).program.main
 
 
-def test_every_coordinate_is_read_as_what_it_is():
+def test_every_coordinate_is_read_with_its_kind_and_axis():
     found = {(o.kind, o.axis) for o in walk(program(corners).body) if isinstance(o, Coordinate)}
     assert {(kind, axis) for kind in CoordinateKind for axis in range(3)} == found
 

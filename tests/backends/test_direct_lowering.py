@@ -99,7 +99,7 @@ def test_permuted_axes_are_a_view_of_the_same_memory(layout):
     assert np.shares_memory(view, a)
 
 
-def test_an_array_that_a_loop_replaces_is_looked_up_again():
+def test_the_data_pointer_of_an_array_that_a_loop_replaces_is_loaded_again():
     assert replaced_in_a_loop(np.zeros((2, 3)), 5) == compiled(replaced_in_a_loop)(np.zeros((2, 3)), 5)
 
 

@@ -33,7 +33,7 @@ def address(array):
     return array.ctypes.data
 
 
-def test_memory_that_was_freed_is_taken_again():
+def test_freed_memory_is_reused():
     memory_pool.release_all()  # blocks freed by other tests may fit better
     first = FILLED(4001, 1.0)
     where = address(first)
@@ -69,7 +69,7 @@ def holding(count):
 
 
 @pytest.mark.parametrize("size", [3000, 200_000, 3_000_000, 9_000_000])
-def test_what_waits_is_bounded(size):
+def test_the_pool_is_bounded(size):
     with holding(64 * MB):
         arrays = [FILLED(size, 1.0) for _ in range(40 if size < 1_000_000 else 6)]
         del arrays
@@ -77,14 +77,14 @@ def test_what_waits_is_bounded(size):
         assert 0 <= memory_pool.held_bytes() <= 64 * MB
 
 
-def test_nothing_waits_where_nothing_may():
+def test_a_pool_of_size_zero_holds_nothing():
     with holding(0):
         FILLED(5000, 1.0)
 
         assert memory_pool.held_bytes() == 0
 
 
-def test_blocks_of_any_size_wait():
+def test_the_pool_holds_blocks_of_any_size():
     with holding(400 * MB):
         first = FILLED(12_000_000, 1.0)
         where = address(first)
@@ -116,7 +116,7 @@ def test_the_block_that_was_freed_first_goes_first():
         assert address(FILLED(700_000, 1.0)) == where
 
 
-def test_what_nobody_takes_for_long_goes():
+def test_unused_blocks_leave_the_pool():
     with holding(400 * MB):
         FILLED(5_000_000, 1.0)
         for _ in range(20):
@@ -139,7 +139,7 @@ def of_memory_at(where, field):
 
 
 @pytest.mark.skipif(not memory_pool.has_huge_pages(), reason="the system has no huge pages")
-def test_the_system_may_take_large_blocks_that_wait():
+def test_the_system_may_reclaim_large_blocks_in_the_pool():
     with holding(400 * MB):
         array = FILLED(20_000_000, 1.0)
         where = address(array)
@@ -165,7 +165,7 @@ def test_large_blocks_ask_for_huge_pages():
         assert sum(" hg" in mapping for mapping in flags) > before
 
 
-def test_what_waits_can_be_freed():
+def test_the_pool_can_be_emptied():
     FILLED(5000, 7.0)
     held = memory_pool.held_bytes()
     assert held >= 40_000
@@ -176,7 +176,7 @@ def test_what_waits_can_be_freed():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_is_freed_goes_to_the_system():
+def test_released_memory_returns_to_the_system():
     with holding(400 * MB):
         where = address(FILLED(20_000_000, 1.0))
         assert of_memory_at(where, "Rss") > 100_000
@@ -185,7 +185,7 @@ def test_what_is_freed_goes_to_the_system():
         assert (of_memory_at(where, "Rss") or 0) < 100_000
 
 
-def test_memory_that_waits_is_given_up_for_an_array_that_would_not_fit():
+def test_the_pool_is_emptied_for_an_array_that_would_not_fit():
     program = (
         "import resource, numpy as np, srcdiff\n"
         "from srcdiff.backends.numba import numba_cpu, memory_pool\n"
@@ -204,20 +204,20 @@ def test_memory_that_waits_is_given_up_for_an_array_that_would_not_fit():
 @pytest.mark.parametrize(
     ("said", "bytes_"), [("2 GB", 2 * 10**9), ("500mb", 5 * 10**8), ("0", 0), ("1.5 GB", 15 * 10**8)]
 )
-def test_the_environment_says_how_much_may_wait(monkeypatch, said, bytes_):
+def test_an_environment_variable_sets_the_size_of_the_pool(monkeypatch, said, bytes_):
     monkeypatch.setenv("SRCDIFF_HELD_MEMORY", said)
 
     assert memory_pool.most_held() == bytes_
 
 
-def test_the_environment_has_to_say_an_amount(monkeypatch):
+def test_an_invalid_size_of_the_pool_is_refused(monkeypatch):
     monkeypatch.setenv("SRCDIFF_HELD_MEMORY", "much")
 
     with pytest.raises(ValueError, match="'much' is not an amount of memory"):
         memory_pool.most_held()
 
 
-def test_at_most_a_quarter_of_the_memory_waits(monkeypatch):
+def test_the_pool_holds_at_most_a_quarter_of_the_memory(monkeypatch):
     monkeypatch.delenv("SRCDIFF_HELD_MEMORY", raising=False)
 
     assert memory_pool.most_held() == memory_pool.usable_memory() // 4 > 0
@@ -265,7 +265,7 @@ def test_calls_after_the_first_ask_for_no_pages():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 200
 
 
-def test_threads_share_what_waits():
+def test_threads_share_the_pool():
     def work(k):
         for iteration in range(300):
             n = 3000 + 500 * ((k + iteration) % 5)
@@ -280,7 +280,7 @@ def test_threads_share_what_waits():
     assert 0 <= memory_pool.held_bytes() <= memory_pool.most_held()
 
 
-def test_threads_share_large_blocks_and_somebody_releases_them():
+def test_threads_share_large_blocks_while_one_releases_them():
     def work(k):
         for step in range(20):
             n = 4_200_000 + 1000 * (step % 3)  # more than 32 MB: marked as free while pooled

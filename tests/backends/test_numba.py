@@ -115,7 +115,7 @@ def test_compiled_function_is_a_dispatcher_of_the_generated_source(compiled):
     assert "".join(linecache.getlines(code.co_filename)) == compiled.source
 
 
-def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
+def test_defect_in_generated_code_is_reported_as_a_bug_of_srcdiff(monkeypatch):
     """Text of our own that Numba cannot type is not the user's mistake."""
     from srcdiff import pipeline
     from srcdiff.passes.manager import Pass

@@ -58,7 +58,7 @@ def products_of_pairs(x, y):
 
 @compiles
 @pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
-def test_what_a_thread_reshapes_becomes_machine_code(cc: tuple[int, int]) -> None:
+def test_reshaping_in_a_thread_becomes_machine_code(cc: tuple[int, int]) -> None:
     sample = next(s for s in SAMPLES if s.name == "in_other_shapes")
     derivative = srcdiff.value_and_grad(sample.function, wrt=sample.wrt, backend="cuda")
     batch = srcdiff.batched(derivative, sample.over).compile(*sample.arguments)

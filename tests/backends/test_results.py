@@ -43,7 +43,7 @@ def test_fortran_order_stays(count):
 
 
 @pytest.mark.skipif(not results.ensure_known(), reason="here, NumPy does not create the arrays of compiled code")
-def test_small_results_belong_to_nobody_else():
+def test_small_results_own_their_memory():
     assert DOUBLED(np.ones(8)).base is None
     assert DOUBLED(np.ones(9000)).base is not None
 

@@ -46,7 +46,7 @@ def test_threads_with_small_stacks_raise():
     recursing("small_thread")
 
 
-def test_threads_whose_memory_another_thread_had_raise():
+def test_threads_that_reuse_the_stack_of_another_thread_raise():
     recursing("other_threads")
 
 
@@ -54,7 +54,7 @@ def test_functions_of_the_user_get_the_exception_in_threads_at_once():
     recursing("at_once")
 
 
-def test_what_runs_in_between_may_recurse_too():
+def test_functions_called_during_recursion_may_recurse_too():
     recursing("inside_print")
 
 

@@ -390,7 +390,7 @@ def test_without_the_option_nothing_runs_in_threads():
     assert "get_num_threads" not in gradient.source
 
 
-def test_explain_tells_what_was_chosen(any_work):
+def test_explain_says_which_loops_use_threads(any_work):
     rows = srcdiff.explain(srcdiff.grad(table, (0, 2), parallel=True), *CASES["table"][1]).threads
     assert [(t.in_threads, t.why) for t in rows] == [(True, "each block of iterations adds to `p_bar` of its own")]
     rows = srcdiff.explain(srcdiff.grad(recurrence, parallel=True), X).threads
@@ -399,7 +399,7 @@ def test_explain_tells_what_was_chosen(any_work):
     ]
 
 
-def test_explain_tells_what_it_takes_on_the_users_word():
+def test_explain_lists_the_assumptions_of_prange():
     @njit(parallel=True)
     def scattered(x, places):
         y = np.zeros(5)

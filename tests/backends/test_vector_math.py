@@ -198,7 +198,7 @@ def test_branches_call_functions_with_a_mask():
 
 
 @needs_library
-def test_what_a_loop_holds_while_it_calls_a_function_is_aligned_on_the_stack():
+def test_vector_registers_spilled_around_calls_are_aligned_on_the_stack():
     sums = [f"    s{k} += np.exp(x[i] + {k}.0) * x[i]" for k in range(6)]
     names = ", ".join(f"s{k}" for k in range(6))
     body = "\n".join(f"    {line}" for line in sums)

@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def what_ran_before_is_not_visited() -> None:
+def objects_of_earlier_tests_are_frozen() -> None:
     """The garbage collector skips the objects of earlier tests. A collection of all of them takes a second."""
     gc.collect()
     gc.freeze()

@@ -45,7 +45,7 @@ def test_gradients_of_long_programs_need_no_deep_recursion(kind, tmp_path, monke
     assert gradient @ x_dot == pytest.approx(tangent, rel=1e-9)  # sums of thousands of roundings
 
 
-def test_slope_is_the_exponent_of_a_power_law_at_the_largest_programs():
+def test_slope_is_the_exponent_of_a_power_law():
     times = {n: {"cse": 1e-3 * n, "fusion": 1e-5 * n**2.5, "short": 1e-6 * n} for n in growth.SIZES}
     found = growth.Growth({"loops": times})
     assert found.slope("loops", "cse") == pytest.approx(1.0)
@@ -56,7 +56,7 @@ def test_slope_is_the_exponent_of_a_power_law_at_the_largest_programs():
     assert growth.Growth.from_json(found.as_json()) == found
 
 
-def test_steps_of_one_name_are_added_and_the_rest_is_said():
+def test_steps_of_one_name_are_added_and_the_remaining_time_is_reported():
     said = "srcdiff:  5.0 ms  cse\nother\nsrcdiff: 7.0 ms  cse\nsrcdiff: 3.0 ms  compile `f` with Numba\n"
     assert {"cse": 0.012, "Numba": 0.003} == growth.steps_of(said)
     whole = growth.steps_of(said + "srcdiff:  2.0 ms      typing\nsrcdiff: 20.0 ms  first call\n")
@@ -73,7 +73,7 @@ def test_a_first_call_is_measured_step_by_step(tmp_path, capsys):
     assert "scalars" in capsys.readouterr().out
 
 
-def test_a_first_call_that_takes_too_long_is_ended_and_said():
+def test_a_first_call_that_takes_too_long_is_killed_and_reported():
     steps, problem = growth.measure("scalars", 50, patience=0.0)
     assert "first call" not in steps
     assert "not finished within 0 s" in problem

@@ -45,7 +45,7 @@ def test_benchmark_prints_as_a_table(measured):
         assert name in text
 
 
-def test_what_srcdiff_refuses_is_a_row_with_the_reason():
+def test_a_refused_function_is_a_row_with_the_reason():
     found = srcdiff.benchmark(lambda x: (np.uint8(1) + np.uint8(2)) * x * x, 2.0, seconds=0.01)
     assert found.srcdiff.seconds is None
     assert "SD301" in found.srcdiff.note
@@ -53,7 +53,7 @@ def test_what_srcdiff_refuses_is_a_row_with_the_reason():
     assert f"srcdiff: {found.srcdiff.note}" in str(found)
 
 
-def test_slower_and_busy_are_said():
+def test_slow_gradients_and_a_busy_machine_are_reported():
     def row(name, seconds, spread=1.0):
         return Row(name, seconds, 1.0, 0, spread)
 

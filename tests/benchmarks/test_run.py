@@ -108,7 +108,7 @@ def test_primal_that_numba_does_not_compile_is_run_by_numpy_and_says_so(small_ru
     assert note.startswith("run by NumPy, because Numba does not compile it")
 
 
-def test_tables_have_what_is_promised(small_run):
+def test_tables_have_all_documented_columns(small_run):
     text = "\n".join(report.describe(small_run[0]))
     for title in (
         "Value and gradient at the largest size",
@@ -122,7 +122,7 @@ def test_tables_have_what_is_promised(small_run):
     assert "4 numbers" in text
 
 
-def test_an_interrupt_keeps_what_is_done():
+def test_an_interrupt_keeps_the_finished_results():
     def interrupt(done, text):
         if text.startswith("recurrence"):
             raise KeyboardInterrupt
@@ -219,12 +219,12 @@ def test_growth_is_the_exponent_of_a_power_law():
     assert (pytest.approx(8**1.5), 1) == (mean, count)
 
 
-def test_slower_is_said_as_well_as_faster():
+def test_slower_is_reported_as_well_as_faster():
     text = "\n".join(report.describe(some_run({(2, "primal"): 1e-6, (2, "srcdiff"): 4e-6, (2, "eager"): 1e-6})))
     assert "0.25x" in text
 
 
-def test_noise_and_refusals_are_said():
+def test_noise_and_refusals_are_reported():
     collected = some_run({(2, "primal"): 1e-6, (2, "srcdiff"): 4e-6})
     collected.results[1].spread = 2.0
     collected.results.append(run.Result("tiny", 2, "jax", refused="it cannot"))
@@ -251,7 +251,7 @@ def test_command_runs_and_writes_results_that_it_can_show(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("module", sorted({s.module for s in SYSTEMS.values()}))
-def test_system_has_what_a_worker_asks_for_and_imports_nothing_else_of_ours(module):
+def test_system_has_the_functions_that_a_worker_calls_and_imports_nothing_else_of_ours(module):
     path = Path(run.__file__).parent / "systems" / f"{module}.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -244,7 +244,7 @@ def test_tape_differentiates_writes_into_arrays(tape, function, arguments, wrt):
     assert_gradient(tape, function, arguments, wrt)
 
 
-def test_eager_tape_puts_back_what_was_written_before_an_error():
+def test_eager_tape_restores_overwritten_elements_after_an_error():
     def fails(v):
         v[0] = v[1] * 2.0
         v[1:] = v[:-1]

@@ -127,14 +127,14 @@ def test_file_that_cannot_be_imported_is_named_with_the_line(capsys, model):
     )
 
 
-def test_check_assumes_what_the_uses_suggest_and_says_so(capsys, model):
+def test_check_guesses_types_from_uses_and_prints_its_guess(capsys, model):
     status, printed, _ = call(capsys, "check", "model.py:loss", "--backend", "python")
     assert status == 0
     assert "assumed w: float64[:], from how it is used\nassumed x: float64[:, :], from how it is used\n" in printed
     assert "22 derivatives agree with finite differences" in printed
 
 
-def test_annotations_say_what_arguments_are(capsys, model):
+def test_annotations_give_the_types_of_arguments(capsys, model):
     _, printed, _ = call(capsys, "check", "model.py:annotated", "--backend", "python")
     assert "assumed a: float64[:], from its annotation\nassumed b: float64, from its annotation\n" in printed
 

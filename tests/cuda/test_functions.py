@@ -140,7 +140,7 @@ def test_batch_without_samples_is_refused() -> None:
         srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.zeros(0))
 
 
-def test_batch_of_what_is_no_number_is_refused() -> None:
+def test_batch_over_an_argument_that_is_not_numeric_is_refused() -> None:
     with pytest.raises(TypeError, match="`x` is an array of object"):
         srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.array([1.0, None]))
 
@@ -175,7 +175,7 @@ def test_too_little_memory_is_said_with_the_number() -> None:
         srcdiff.batched(derivative, sample.over)(*sample.arguments)
 
 
-def test_what_a_thread_raises_the_host_raises() -> None:
+def test_exceptions_of_a_thread_are_raised_by_the_host() -> None:
     def checked(x, n):
         if n < 0:
             raise ValueError("too small")

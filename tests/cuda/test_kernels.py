@@ -76,7 +76,7 @@ def test_adjoint_is_that_of_the_sequential_program(program: Program) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
-def test_arguments_hold_what_the_kernel_leaves_in_them(program: Program) -> None:
+def test_the_adjoint_leaves_the_kernels_results_in_the_arguments(program: Program) -> None:
     args, bars = arguments_and_bars(program)
     by_kernel, by_adjoint = copies(args), copies(args)
 
@@ -283,7 +283,7 @@ def grown_in_place(y, n):
             y[i] = y[i] / 40.0
 
 
-def test_what_measures_does_not_write_into_the_arguments() -> None:
+def test_the_measuring_kernel_does_not_write_into_the_arguments() -> None:
     y, left, y_bar = np.array([2.0, 3.0, 1.5]), np.array([2.0, 3.0, 1.5]), np.ones(3)
     grown_in_place[1, 4](left, 2)
 
@@ -393,7 +393,7 @@ def powered(x, n):
     return p
 
 
-def test_gradient_that_keeps_who_knows_how_much_is_refused() -> None:
+def test_gradient_in_a_kernel_with_unknown_kept_memory_is_refused() -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="the storage that `p` needs"):
         srcdiff.cuda.grad(powered)
 
@@ -564,7 +564,7 @@ def two_buffers(x, n):
     x[t] = parts[n % 2, t]
 
 
-def test_buffers_that_take_turns_are_no_race() -> None:
+def test_alternating_buffers_are_not_a_race() -> None:
     x, x_bar = np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4)
 
     two_buffers.adjoint[1, 4]((x, 2), (x_bar, None))
@@ -675,7 +675,7 @@ def test_thread_for_each_task(threads: int) -> None:
     assert_equal(2.0 * x * (np.arange(7) + 32), y_dot)
 
 
-def test_no_tasks_are_no_launch() -> None:
+def test_no_tasks_mean_no_launch() -> None:
     x_bar = np.full(3, 5.0)
     in_warps.adjoint.forall(0)((np.ones(3), np.ones(3)), (x_bar, np.ones(3)))
     assert_equal(5.0, x_bar)

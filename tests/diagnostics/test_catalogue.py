@@ -275,7 +275,7 @@ def test_caret_stays_on_the_line_where_an_expression_goes_on(tmp_path: Path) -> 
     assert "2 |     return x[\n  |            ^^\n" in shown
 
 
-def test_span_whose_file_is_gone_shows_no_line() -> None:
+def test_span_in_a_deleted_file_shows_no_line() -> None:
     problem = Problem("SD204", "`y` is not defined", Span("<nowhere>", 3, 4, 5))
 
     assert str(problem).splitlines() == [
@@ -285,7 +285,7 @@ def test_span_whose_file_is_gone_shows_no_line() -> None:
     ]
 
 
-def test_defect_of_srcdiff_says_that_it_is_one() -> None:
+def test_defect_of_srcdiff_is_reported_as_such() -> None:
     shown = str(InternalError("two values have one name"))
 
     assert "two values have one name" in shown

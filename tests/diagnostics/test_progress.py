@@ -62,7 +62,7 @@ def lines(said):
     return {line.rpartition(", ")[0] for line in said.split(ERASE) if line}
 
 
-def test_what_takes_long_is_said_and_erased():
+def test_progress_of_long_work_is_shown_and_erased():
     said, _ = on_terminal(WORK)
 
     assert {"srcdiff: `loss`: reading"} == lines(said) - {"srcdiff: `loss`"}
@@ -72,11 +72,11 @@ def test_what_takes_long_is_said_and_erased():
 @pytest.mark.parametrize(
     ("patience", "environment"), [(60.0, {}), (0.0, {"SRCDIFF_PROGRESS": "0"}), (0.0, {"TERM": "dumb"})]
 )
-def test_nothing_is_said_of_short_work_or_where_it_is_not_wanted(patience, environment):
+def test_no_progress_is_shown_for_short_work_or_if_disabled(patience, environment):
     assert on_terminal(WORK, patience, **environment) == ("", "")
 
 
-def test_nothing_is_said_to_a_pipe():
+def test_no_progress_is_written_to_a_pipe():
     program = START.format(patience=0.0) + WORK
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
@@ -137,7 +137,7 @@ def test_numba_shows_its_stages():
     assert out == "9.0\n"
 
 
-def test_a_closed_stderr_is_no_terminal(monkeypatch):
+def test_a_closed_stderr_is_not_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert not progress.is_wanted()
     before = threading.active_count()

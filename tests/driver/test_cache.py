@@ -205,7 +205,7 @@ def test_second_process_compiles_nothing_and_says_the_same(warm):
     assert found["raises"][2] == "1000.0 is too large"
 
 
-def test_what_has_changed_is_compiled_again_and_nothing_else(warm, tmp_path):
+def test_only_changed_functions_are_compiled_again(warm, tmp_path):
     _, cache, _ = warm
     project = write_project(tmp_path / "project")
     (project / "helpers.py").write_text(HELPERS.replace("2.0 * x * x", "5.0 * x * x").replace("4.0 * out", "8.0 * out"))
@@ -295,7 +295,7 @@ def test_full_disk_is_nothing_to_speak_of(warm, tmp_path):
     assert [] == list((tmp_path / "cache").iterdir())
 
 
-def test_classes_of_a_script_are_not_looked_for_in_another_process(tmp_path):
+def test_classes_of_a_script_are_not_looked_up_in_another_process(tmp_path):
     project = write_project(tmp_path / "project")
     script = """
 from typing import NamedTuple
@@ -434,7 +434,7 @@ def test_directory_is_the_users_own(monkeypatch, tmp_path):
     assert store.directory() == tmp_path / "home" / ".cache" / "srcdiff"
 
 
-def test_what_nobody_has_used_for_long_is_swept_away(cache):
+def test_entries_unused_for_long_are_deleted(cache):
     for key in ("old", "used", "new"):
         store.put(key, b"data")
     unfinished = cache / "x.srcdiff-unfinished"
@@ -581,7 +581,7 @@ def test_lines_are_part_of_the_key_as_they_are_now(tmp_path):
     assert found[0] != found[1]
 
 
-def test_fingerprints_tell_apart_what_is_equal():
+def test_equal_constants_of_different_types_have_different_fingerprints():
     things = [1, 1.0, True, "1", (1,), [1], {1: 1}, None, 0.0, -0.0, np.float64(1.0), int, float]
     assert len({fingerprint(x) for x in things}) == len(things)
 
@@ -610,12 +610,12 @@ def context():
     return Context()
 
 
-def test_code_that_needs_what_is_there_does_not_load_the_compiler(context):
+def test_machine_code_with_known_symbols_does_not_load_the_compiler(context):
     machine_code._provide(["NRT_Allocate", "sin"], context)
     assert context.refreshed == 0
 
 
-def test_code_that_needs_what_is_not_there_is_not_loaded(context):
+def test_machine_code_with_missing_symbols_is_not_loaded(context):
     with pytest.raises(LookupError):
         machine_code._provide(["there_is_no_such_function"], context)
     assert context.refreshed == 1

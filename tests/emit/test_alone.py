@@ -123,7 +123,7 @@ def test_exceptions_of_one_name_are_two_classes() -> None:
         assert function(0.5) == (0.25, 1.0)
 
 
-def test_text_imports_what_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_imports_printing_functions(capsys: pytest.CaptureFixture[str]) -> None:
     alone = in_empty_namespace(srcdiff.source(printing, 0.5), "printing_value_and_grad")
 
     assert alone(0.5) == (0.25, 1.0)

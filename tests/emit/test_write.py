@@ -441,7 +441,7 @@ def test_variable_keeps_its_name_where_it_starts_as_another() -> None:
     assert "        angle += 0.1 * speed\n" in text
 
 
-def test_kept_value_is_called_by_what_it_holds() -> None:
+def test_kept_array_is_named_after_its_value() -> None:
     text = adjoint_text(damped, 0.3, 0.1, 10)
 
     assert "kept_tanh_x[step] = tanh_x" in text
@@ -470,7 +470,7 @@ def test_temporary_has_another_name_than_a_variable_of_the_user() -> None:
     assert "value = w[t] * 0.3 + 0.1" in text
 
 
-def test_temporary_is_called_by_what_it_is_for() -> None:
+def test_temporary_is_named_after_its_role() -> None:
     def misfit(w: np.ndarray, x: np.ndarray) -> float:
         total = 0.0
         for i in range(len(x)):
@@ -571,7 +571,7 @@ def test_module_that_is_not_used_is_not_imported() -> None:
     assert srcdiff.source(f, 1.0).startswith("def f_value_and_grad(x):")
 
 
-def test_kept_value_that_is_used_once_stands_in_place() -> None:
+def test_kept_value_that_is_used_once_is_inlined() -> None:
     text = adjoint_text(swing, 0.3, 10)
 
     assert "np.cos(kept_angle[step])" in text

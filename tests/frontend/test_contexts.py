@@ -157,7 +157,7 @@ def told(x):
 
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
-def test_loggers_and_warnings_get_what_the_program_tells(backend: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_loggers_and_warnings_get_the_messages_of_the_program(backend: str, caplog: pytest.LogCaptureFixture) -> None:
     gradient = srcdiff.grad(told, backend=backend)
     with caplog.at_level(logging.INFO), pytest.warns(RuntimeWarning, match=r"large: 1\.2"):
         gradient(A)

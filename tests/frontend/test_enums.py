@@ -254,7 +254,7 @@ def test_key_and_the_integer_that_equals_it_are_told_apart():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_outside_is_what_it_is_now(backend, monkeypatch):
+def test_outside_members_have_their_current_value(backend, monkeypatch):
     def outside(x):
         factor = FACTORS[CHOSEN] * PARTS[1] * (2.0 if PARTS[0] is Kind.SQUARE else 1.0)
         for level in LEVELS:
@@ -275,7 +275,7 @@ def test_what_is_outside_is_what_it_is_now(backend, monkeypatch):
         assert gradient(1.0) == outside(1.0)
 
 
-def test_default_is_what_it_is_now(monkeypatch):
+def test_defaults_have_their_current_value(monkeypatch):
     gradient = srcdiff.grad(from_default, backend="python")
     assert gradient(3.0) == 6.0
     monkeypatch.setattr(from_default, "__defaults__", (Kind.CUBE,))

@@ -116,7 +116,7 @@ def test_python_and_numpy_numbers_are_told_apart_from_call_to_call() -> None:
         assert found == [3.0, math.inf, 3.0]
 
 
-def test_what_a_try_does_not_name_is_raised() -> None:
+def test_exceptions_that_a_try_does_not_name_are_raised() -> None:
     def function(x: float) -> float:
         try:
             if x > 1.0:
@@ -281,7 +281,7 @@ def recursive(x: Any, n: int) -> Any:
         (recursive, (1.5, 3), "a recursive function is called in a `try`"),
     ],
 )
-def test_what_cannot_be_foreseen_is_refused(
+def test_a_try_that_no_test_can_predict_is_refused(
     function: Callable[..., Any], arguments: tuple[Any, ...], words: str
 ) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=words):

@@ -237,7 +237,7 @@ def counted(t, k):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_types_that_come_to_an_end_are_read(backend: str) -> None:
+def test_types_that_stop_growing_are_read(backend: str) -> None:
     assert srcdiff.grad(lambda x: until_nine((x, x), x), backend=backend)(1.5) == 3.0
     assert srcdiff.grad(lambda x, n: moved((x,) * 20, x, n), backend=backend)(1.5, 3) == 3.0
     assert srcdiff.grad(lambda x: counted((x, x), 20), backend=backend)(1.5) == 2.0**20

@@ -35,7 +35,7 @@ def reversed_in_a_loop(a):
 
 
 @pytest.mark.parametrize("function", [zipped_twice, reversed_in_a_loop])
-def test_what_could_be_gone_through_at_another_time_is_refused(function: Any) -> None:
+def test_iterators_that_may_be_consumed_later_are_refused(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=r"SD102.*(generator|iterator)"):
         srcdiff.grad(function, backend="python")(A)
 
@@ -48,7 +48,7 @@ def zipped_once(a):
     return total
 
 
-def test_an_iterator_that_is_gone_through_once_may_have_a_name() -> None:
+def test_an_iterator_that_is_consumed_once_may_have_a_name() -> None:
     srcdiff.check(zipped_once, A, backend="python")
 
 
@@ -108,7 +108,7 @@ def strictly_inside(a, b):
 
 
 @pytest.mark.parametrize("function", [strictly_left, strictly_inside])
-def test_zip_that_is_strict_is_refused_where_it_may_not_come_to_its_end(function: Any) -> None:
+def test_strict_zip_is_refused_if_it_may_not_be_exhausted(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="strict=True"):
         srcdiff.grad(function, backend="python")(A, A * 2.0)
 

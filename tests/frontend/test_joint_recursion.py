@@ -203,7 +203,7 @@ def positive(x, n):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_the_function_raises_the_gradient_raises(backend: str) -> None:
+def test_exceptions_of_the_function_are_raised_by_the_gradient(backend: str) -> None:
     gradient = srcdiff.value_and_grad(positive, backend=backend)
 
     value, x_bar = gradient(np.array([2.0, 3.0]), 1)

@@ -318,13 +318,13 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("function", "args"), ASKED)
-def test_what_a_program_asks_about_its_values(function, args):
+def test_programs_inspect_their_values(function, args):
     srcdiff.check(function, *args, order=2, backend="python")
 
 
 @pytest.mark.numba
 @pytest.mark.parametrize(("function", "args"), [ASKED[1], ASKED[6]])
-def test_what_compiled_code_asks_about_its_values(function, args):
+def test_compiled_programs_inspect_their_values(function, args):
     srcdiff.check(function, *args, backend="numba")
 
 
@@ -395,7 +395,7 @@ def test_an_attribute_that_is_assigned_if_it_is_not_there():
     refuses(in_a_loop, 0.7, 3, match="`kept`")
 
 
-def test_what_cannot_be_asked_is_refused():
+def test_unsupported_inspection_is_refused():
     refuses(lambda x: x if hasattr(SHAPE, "doubled") else 0.0, 1.0, match="is a property")
     refuses(lambda x, n: getattr(SHAPE, "a" * n) * x, 1.0, 2, match="known at compile time|text|string")
 

@@ -55,7 +55,7 @@ def unused(x, n):
         (entry, {"n": LARGE}, 2.0**70),
     ],
 )
-def test_they_are_constants_beside_floats(function, argument, expected, backend):
+def test_large_integers_are_constants_beside_floats(function, argument, expected, backend):
     gradient = srcdiff.grad(function, backend=backend)
     assert gradient(2.0, argument) == expected
 
@@ -75,7 +75,7 @@ def test_calls_with_large_and_small_integers_do_not_see_each_other(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_derivative_by_one_is_by_a_float(backend):
+def test_derivative_with_respect_to_a_large_integer_is_with_respect_to_a_float(backend):
     gradient = srcdiff.grad(lambda x: x * x, backend=backend)
     assert [gradient(n) for n in (2, 2, LARGE, 3)] == [4.0, 4.0, 2.0**71, 6.0]
     assert srcdiff.grad(lambda v: v[0] * v[1], backend=backend)([LARGE, 3]) == [3.0, 2.0**70]
@@ -105,7 +105,7 @@ def test_outside_and_default(monkeypatch):
         (lambda x, n: x * n[0], [np.uint64(2**63 + 5)]),
     ],
 )
-def test_what_has_no_float_beside_it_is_refused(function, argument, backend):
+def test_large_integers_without_a_float_operand_are_refused(function, argument, backend):
     with pytest.raises(DifferentiationError):
         srcdiff.grad(function, backend=backend)(2.0, argument)
 
@@ -125,7 +125,7 @@ def test_integer_that_is_no_float_raises_as_in_python(backend):
         srcdiff.grad(lambda x: 2.0 * (x % 7), backend=backend)(2**2000)
 
 
-def test_result_that_is_one_is_refused():
+def test_large_integer_as_result_is_refused():
     with pytest.raises(DifferentiationError, match="does not fit into 64 bits"):
         srcdiff.grad(lambda x: (x, LARGE), has_aux=True, backend="python")(1.0)
     with pytest.raises(DifferentiationError, match="does not fit into 64 bits"):

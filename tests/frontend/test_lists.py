@@ -90,7 +90,7 @@ def lists_of_lists_of_lists(x, n):
         lists_of_lists_of_lists,
     ],
 )
-def test_what_could_be_told_from_a_copy_is_refused(function: Any) -> None:
+def test_programs_that_could_distinguish_a_list_from_its_copy_are_refused(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=r"SD20[26]"):
         srcdiff.grad(function, backend="python")(X, 3)
 
@@ -171,7 +171,7 @@ def longer_while_it_is_gone_through(x, n):
     return sum(rows[0])
 
 
-def test_a_list_that_changes_its_length_while_it_is_gone_through_raises() -> None:
+def test_a_list_that_changes_its_length_during_iteration_raises() -> None:
     with pytest.raises(RuntimeError, match="changes its length"):
         srcdiff.grad(longer_while_it_is_gone_through, backend="python")(X, 3)
     assert srcdiff.grad(longer_while_it_is_gone_through, backend="python")(X, 4) == pytest.approx([1, 1, 0, 0, 0])
@@ -253,7 +253,7 @@ def replaced_behind(x, n):
     return total + rows[n - 1][0]
 
 
-def test_what_a_loop_has_left_behind_may_change() -> None:
+def test_a_list_may_change_behind_the_position_of_a_loop() -> None:
     srcdiff.check(replaced_behind, X, 3, wrt="x", order=2, backend="python")
 
 
@@ -360,7 +360,7 @@ def replaced_by_a_loop_that_reads_an_element(x, n):
         replaced_by_a_loop_that_reads_an_element,
     ],
 )
-def test_what_is_not_known_of_elements_is_refused(function: Any) -> None:
+def test_lists_with_unknown_identity_of_elements_are_refused(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError):
         srcdiff.grad(function, backend="python")(X, 3)
 
@@ -422,14 +422,14 @@ def collected(x, n):
         lambda blocks, rows: np.mean(blocks, axis=0),
     ],
 )
-def test_what_a_loop_collects_becomes_an_array(joined):
+def test_a_list_filled_by_a_loop_becomes_an_array(joined):
     def total(x, n):
         return np.sum(joined(*collected(x, n)) ** 2)
 
     srcdiff.check(total, 1.3, 4, backend="python")
 
 
-def test_the_type_of_what_is_joined_is_as_asked_for():
+def test_concatenation_has_the_requested_dtype():
     def single(x, n):
         blocks, rows = collected(x, n)
         return np.concatenate(blocks, dtype=np.float32), np.hstack(rows, dtype=np.float32), np.stack(blocks)

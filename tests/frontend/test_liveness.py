@@ -64,7 +64,7 @@ def test_a_break_in_the_else_of_a_loop_leaves_the_loop_around_it() -> None:
     assert [{"y"}, {"y"}] == handed_on(text)
 
 
-def test_an_inner_loop_hands_on_what_the_next_iteration_of_the_outer_one_reads() -> None:
+def test_names_live_after_an_inner_loop_include_those_of_the_next_outer_iteration() -> None:
     text = """
         def f(a, s):
             for i in a:

@@ -163,7 +163,7 @@ def calls_overloads(x):
     return of_any(x[0]) * of_any(x, n=2) + of_any(x[1], 3)
 
 
-def test_compiled_code_calls_what_overload_gives():
+def test_compiled_code_calls_the_implementation_of_overload():
     assert calls_overloads(A) == srcdiff.value_and_grad(calls_overloads, backend="python")(A)[0]
     srcdiff.check(calls_overloads, A, order=2, backend="python")
     with pytest.raises(NotImplementedError):

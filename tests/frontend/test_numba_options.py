@@ -127,7 +127,7 @@ def everything(x, n):
 
 @ZERO
 @pytest.mark.numba
-def test_helpers_compute_in_the_types_that_numba_was_told():
+def test_helpers_compute_in_the_types_declared_to_numba():
     value, bar = srcdiff.value_and_grad(everything)(1.7, 3)
     python = srcdiff.value_and_grad(everything, backend="python")(1.7, 3)
 
@@ -202,7 +202,7 @@ def inverse(x):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_division_by_zero_raises_where_numba_was_told_so(backend):
+def test_division_by_zero_raises_if_a_numba_option_says_so(backend):
     assert srcdiff.value_and_grad(raises, backend=backend)(3.0, 2.0) == (raises(3.0, 2.0), 1.5)
     with pytest.raises(ZeroDivisionError):
         srcdiff.grad(raises, backend=backend)(3.0, 0.0)
@@ -215,7 +215,7 @@ def test_division_by_zero_is_a_matter_of_each_function():
         srcdiff.grad(lambda x, y: inverse(y) + raises(x, y), backend="python")(3.0, 0.0)
 
 
-def test_no_division_is_looked_at_without_a_word():
+def test_divisions_are_only_checked_if_an_option_says_so():
     checked, plain = (srcdiff.source(f, 3.0, 2.0) for f in (raises, raises.py_func))
 
     assert checked.count("ZeroDivisionError") == 1  # a constant divides without a question
@@ -230,7 +230,7 @@ def element(x, k):
 
 
 @pytest.mark.numba
-def test_indices_are_checked_where_numba_was_told_so():
+def test_indices_are_checked_if_a_numba_option_says_so():
     gradient = srcdiff.grad(lambda x, k: 2.0 * element(x, k))
 
     assert gradient(np.array([1.0, 3.0]), 1).tolist() == [0.0, 12.0]
@@ -345,7 +345,7 @@ def elementwise(x):
     return 2.0 * x
 
 
-def test_a_ufunc_itself_is_no_python_function():
+def test_a_ufunc_is_not_a_python_function():
     assert 2.0 == srcdiff.grad(lambda x: elementwise(x), backend="python")(1.5)
     with pytest.raises(TypeError, match="not a Python function"):
         srcdiff.grad(elementwise, backend="python")
@@ -381,7 +381,7 @@ def test_signatures_and_options_are_those_of_now(as_helper):
         gradient(0.0)
 
 
-def test_what_is_told_is_known_of_every_layer():
+def test_options_of_all_decorators_are_followed():
     declared = srcdiff.differentiable(whole)
     rule = srcdiff.custom_rule(whole, adjoint=lambda n, out, out_bar: (out_bar,))
 
@@ -392,7 +392,7 @@ def test_what_is_told_is_known_of_every_layer():
 
 
 @pytest.mark.numba
-def test_function_that_numba_ran_while_somebody_profiled_is_read():
+def test_function_that_numba_ran_under_a_profiler_is_read():
     @njit
     def profiled(x):
         return x * x * x

@@ -122,7 +122,7 @@ def run(function):
 
 
 @pytest.mark.parametrize("function", OVERLAP, ids=lambda f: f.__name__)
-def test_numba_reads_what_it_has_written_and_srcdiff_says_so(function):
+def test_srcdiff_warns_where_numba_reads_elements_that_it_has_written(function):
     compiled = njit(function)
 
     if function in RUN:
@@ -136,7 +136,7 @@ def test_numba_reads_what_it_has_written_and_srcdiff_says_so(function):
 
 
 @pytest.mark.parametrize("function", NO_OVERLAP, ids=lambda f: f.__name__)
-def test_nothing_is_said_where_both_agree(function):
+def test_there_is_no_warning_where_both_agree(function):
     compiled = njit(function)
 
     with warnings.catch_warnings():
@@ -153,7 +153,7 @@ def test_parallel_loops_make_no_copies(function):
         written(njit(function, parallel=True))
 
 
-def test_nothing_is_said_of_python():
+def test_there_is_no_warning_for_python():
     with warnings.catch_warnings():
         warnings.simplefilter("error", srcdiff.CompiledDiffersWarning)
         written(shifted)

@@ -430,7 +430,7 @@ def in_a_loop(call):
         (lambda x: product_of_a_matrix_and_a_number(np.full((2, 2), x), 3), "SD203"),
     ],
 )
-def test_what_is_wrong_with_a_recursive_function_is_said_in_loops_too(call, code):
+def test_problems_of_recursive_functions_are_reported_in_loops_too(call, code):
     """A loop is read several times, and only problems of the last reading are reported."""
     with pytest.raises(srcdiff.DifferentiationError, match=code):
         srcdiff.grad(in_a_loop(call), backend="python")(0.7)
@@ -481,7 +481,7 @@ def power_that_nobody_needs(x, n):
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
-def test_call_that_raises_is_made_even_if_nobody_needs_its_result(backend):
+def test_call_that_raises_is_made_even_if_its_result_is_unused(backend):
     gradient = srcdiff.grad(power_that_nobody_needs, backend=backend)
     assert 3.0 == gradient(1.5, 2)
     with pytest.raises(ValueError, match="negative"):

@@ -200,7 +200,7 @@ ITERATORS = [
 
 
 @pytest.mark.parametrize("function", ITERATORS)
-def test_an_iterator_that_is_not_used_up_where_it_stands_is_refused(function: Callable[..., Any]) -> None:
+def test_an_iterator_that_is_consumed_later_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="is an iterator, but a value is needed here") as caught:
         srcdiff.grad(function, backend="python")(A)
 
@@ -231,7 +231,7 @@ def changed_by_a_function(a):
 
 
 @pytest.mark.parametrize("function", [chain_that_changes, pairs_that_change, changed_by_a_function])
-def test_what_an_iterator_reads_as_it_goes_must_not_change(function: Callable[..., Any]) -> None:
+def test_sources_of_a_lazy_iterator_must_not_change(function: Callable[..., Any]) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="changes while it is iterated"):
         srcdiff.grad(function, backend="python")(A)
 

@@ -410,6 +410,6 @@ def test_a_named_tuple_with_an_operator_is_one_where_that_is_not_used():
 @pytest.mark.parametrize(
     "function", [lambda x: x if None > x else 2.0 * x, lambda x: x if "a" < 3 else 2.0 * x], ids=["none", "text"]
 )
-def test_what_has_no_order_is_refused(function):
+def test_values_without_an_order_are_refused(function):
     with pytest.raises(DifferentiationError, match="SD203"):
         srcdiff.grad(function, backend="python")(1.5)

@@ -21,7 +21,7 @@ def both(p):
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
-def test_what_was_compiled_for_pythons_numbers_is_not_used_for_those_of_numpy(backend):
+def test_code_for_python_numbers_is_not_used_for_numpy_numbers(backend):
     derivative = srcdiff.value_and_grad(passed, backend=backend)
 
     for _ in range(3):

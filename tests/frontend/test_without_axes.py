@@ -101,7 +101,7 @@ def used_as_numbers(a):
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
-def test_it_is_the_gradient_of_what_numpy_does(function):
+def test_the_gradient_agrees_with_numpy(function):
     assert srcdiff.value_and_grad(function, backend="python")(A.copy())[0] == pytest.approx(
         float(function(A.copy())), rel=1e-13
     )
@@ -147,6 +147,6 @@ def number_or_view(a):
 
 
 @pytest.mark.parametrize("function", [squeezed, chosen, number_or_view])
-def test_what_others_may_see_is_refused(function):
+def test_changes_that_other_names_may_see_are_refused(function):
     with pytest.raises(srcdiff.DifferentiationError, match="this changes a zero-dimensional array in place"):
         srcdiff.grad(function, backend="python")(A.copy())

@@ -85,7 +85,7 @@ def test_without_arguments_types_are_assumed_and_said():
     assert "assumed x: float64[:], from how it is used" in str(explanation)
 
 
-def test_what_shows_only_when_it_runs_is_said_to_do_so():
+def test_sizes_known_only_at_run_time_are_reported_as_such():
     assert [k.formula for k in srcdiff.explain(until_small).kept] == ["8 * iterations"]
     assert [k.formula for k in srcdiff.explain(recursive, "float64", "int64").kept] == ["8 * values"]
     assert [k.formula for k in srcdiff.explain(curved, "float64", "int64").kept] == ["8 * values"]
@@ -97,7 +97,7 @@ def distances(a, b):
     return np.sum(scaled * scaled)
 
 
-def test_loops_that_have_become_one_are_told_by_their_lines():
+def test_fused_loops_are_listed_with_their_lines():
     explanation = srcdiff.explain(distances, POINT, POINT)
     assert sum(s.before - s.after for s in explanation.shared) > 0
     told = {line.text.strip() for shared in explanation.shared for line in shared.lines}
@@ -111,7 +111,7 @@ def carried(x, n):
     return x
 
 
-def test_what_is_computed_again_is_what_the_source_computes_twice():
+def test_recomputed_values_are_computed_twice_in_the_source():
     derivative = srcdiff.value_and_grad(carried, backend="python").compile(0.3, 4)
     explanation = srcdiff.explain(derivative, 0.3, 4)
 
@@ -213,7 +213,7 @@ def test_data_goes_through_json():
     assert data["kept"][0]["nbytes"] == 8 * 40 * 50
 
 
-def test_importing_srcdiff_does_not_import_the_compiler_nor_what_looks_at_it():
+def test_importing_srcdiff_imports_neither_the_compiler_nor_the_inspection():
     lazy = "srcdiff.pipeline", "srcdiff.frontend.read", "srcdiff.inspect.sides", "srcdiff.inspect.explanation"
     program = f"import sys, srcdiff; print([m for m in {lazy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

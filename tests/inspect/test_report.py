@@ -52,7 +52,7 @@ POINT = np.linspace(0.1, 0.9, 500)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_kept_values_are_told_by_variable_and_line(backend):
+def test_kept_values_are_listed_by_variable_and_line(backend):
     report = srcdiff.grad(logistic, backend=backend).report(POINT, 3.0, 40)
     (kept,) = report.kept
     assert (kept.variable, kept.span.text.strip()) == ("x", "x[i] = rate * x[i] * (1.0 - x[i])")
@@ -92,7 +92,7 @@ def test_stacks_are_counted_with_their_capacity(backend):
 
 
 @pytest.mark.parametrize(("function", "arguments"), [(matrix_powers, (np.eye(3), 5)), (recursive, (0.5, 3))])
-def test_what_cannot_be_counted_is_told_too(function, arguments):
+def test_memory_that_cannot_be_measured_is_reported_too(function, arguments):
     report = srcdiff.grad(function, backend="python").report(*arguments)
     assert len(report.uncounted) == 1
     assert f"?    line {report.uncounted[0].line}: " in str(report)

@@ -103,7 +103,7 @@ def test_lambdas_and_closures_are_shown():
     assert srcdiff.show(closure, 2.0).pieces[0].name == "closure"
 
 
-def test_text_has_the_users_line_in_front_of_what_comes_from_it():
+def test_text_has_the_users_line_before_the_generated_lines():
     rows = srcdiff.show(logistic, wrt="x").text(width=160).splitlines()
     first = logistic.__code__.co_firstlineno
 
@@ -154,14 +154,14 @@ def test_a_derivative_is_a_page_in_a_notebook():
 
 
 @pytest.mark.parametrize("make", [srcdiff.jacobian, srcdiff.hessian, srcdiff.hvp, srcdiff.batched])
-def test_what_is_composed_of_derivatives_is_a_page_too(make):
+def test_composed_derivatives_have_a_page_too(make):
     found = make(helped, backend="python")._repr_html_()
 
     assert found.startswith("<iframe srcdoc=")
     assert "helped" in found
 
 
-def test_a_derivative_that_cannot_be_written_is_no_page():
+def test_a_derivative_without_generated_code_has_no_page():
     assert srcdiff.grad(lambda x: input(x))._repr_html_() is None
 
 

@@ -131,7 +131,7 @@ def test_minimize_takes_hessians_and_least_squares_jacobians():
 # -- looking at them --------------------------------------------------------------------------------------------------
 
 
-def test_signatures_say_what_is_taken_and_given():
+def test_signatures_of_derivatives_have_arguments_and_results():
     assert str(inspect.signature(srcdiff.value_and_grad(energy))) == (
         "(x: 'np.ndarray', scale: 'float' = 2.0, *, out=None) -> 'tuple[float, np.ndarray]'"
     )

@@ -169,7 +169,7 @@ def test_unknown_operation_is_refused():
 # -- from pass to pass -------------------------------------------------------------------------------------------------
 
 
-def test_caller_is_looked_at_again_when_what_it_calls_changes():
+def test_caller_is_verified_again_when_a_callee_changes():
     before = program("y%10: float64 = call g(x%0, v%4)")
     verify(before, "reading")
     (callee,) = before.callees

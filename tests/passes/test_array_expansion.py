@@ -35,29 +35,29 @@ def generated(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_arrays_made_anew_in_every_iteration_are_rows(name: str) -> None:
+def test_arrays_allocated_in_every_iteration_become_rows(name: str) -> None:
     assert ".append(" not in generated(name)
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_arrays_of_which_number_or_length_is_not_known_are_on_a_stack(name: str) -> None:
+def test_arrays_of_unknown_number_or_length_are_kept_on_a_stack(name: str) -> None:
     assert ".append(" in generated(name)
 
 
-def test_what_comes_out_of_an_inner_loop_is_kept_without_all_that_it_made() -> None:
+def test_only_the_result_of_an_inner_loop_is_kept() -> None:
     text = generated("arrays_made_anew_in_nested_loops")
 
     assert "h_1 = kept_h[k, t - 1]" in text
 
 
-def test_adjoints_of_what_every_iteration_makes_anew_are_handed_back() -> None:
+def test_adjoints_of_arrays_that_every_iteration_allocates_are_carried_backwards() -> None:
     text = generated("arrays_made_anew_in_nested_loops")
 
     assert "kept_h_bar" not in text
     assert re.search(r"^            (h_bar\w*), (h_bar\w*) = \2, \1$", text, re.MULTILINE)
 
 
-def test_adjoints_of_what_has_two_names_are_kept_in_one_place() -> None:
+def test_adjoints_of_an_array_with_two_names_are_stored_once() -> None:
     assert "kept_new_bar" in generated("array_handed_on_under_two_names")
 
 
@@ -77,7 +77,7 @@ def until_it_is_small(x, rate):
     return x[0]
 
 
-def test_what_is_put_on_a_stack_is_taken_from_it() -> None:
+def test_every_push_has_a_pop() -> None:
     derivative = srcdiff.value_and_grad(until_it_is_small, wrt=("x", "rate"), backend="python")
     derivative.compile("float64[:]", float)
 

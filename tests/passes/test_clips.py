@@ -28,7 +28,7 @@ def test_a_clip_has_the_derivatives_of_its_parts_at_ties_and_with_limits_in_any_
         assert clip(x, low, high) == (bar * x_bar, bar * low_bar, high_bar), (x, low, high)
 
 
-def test_a_clip_of_what_is_no_number_is_nobodys():
+def test_a_clip_of_nan_contributes_to_no_argument():
     clip = srcdiff.grad(lambda x, low, high: np.clip(x, low, high), wrt=NAMES, backend="python")
     for place, number in itertools.product(range(3), NUMBERS):
         point = [number] * 3

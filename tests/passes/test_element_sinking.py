@@ -117,7 +117,7 @@ def from_a_matrix_written_in_loops(v, index):
 
 @pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
-def test_what_is_not_picked_contributes_nothing(function):
+def test_unselected_elements_contribute_nothing(function):
     value, gradient = srcdiff.value_and_grad(function, backend="python")(V.copy(), INDEX)
     assert value == pytest.approx(function(V.copy(), INDEX), rel=1e-13)
     for k in (1, 2, 3):
@@ -127,7 +127,7 @@ def test_what_is_not_picked_contributes_nothing(function):
 
 
 @pytest.mark.numba
-def test_what_is_not_picked_contributes_nothing_when_compiled():
+def test_unselected_elements_contribute_nothing_when_compiled():
     for function in (by_a_mask_with_a_name, by_an_index_that_counts_from_the_end, by_a_slice):
         compiled, plain = (srcdiff.grad(function, backend=b)(V.copy(), INDEX) for b in ("numba", "python"))
         np.testing.assert_allclose(compiled, plain, rtol=1e-13)
@@ -188,6 +188,6 @@ def neighbours(v):
     return total
 
 
-def test_what_several_read_is_computed_once():
+def test_elements_with_several_readers_are_computed_once():
     source = srcdiff.source(neighbours, V)
     assert source.count("] = np.sqrt(v[i])") == source.count("np.sqrt(v[") == 1

@@ -170,7 +170,7 @@ def memory(request, monkeypatch):
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
-def test_a_loop_that_ends_early_keeps_what_it_runs(function, memory) -> None:
+def test_a_loop_that_ends_early_keeps_values_of_its_iterations_only(function, memory) -> None:
     derivative, at = srcdiff.grad(function, backend="python"), PROGRAMS[function]
     expected = gradient(function, (at, HUGE))
 
@@ -204,7 +204,7 @@ def test_reverse_over_reverse_of_a_loop_that_ends_early() -> None:
 @pytest.mark.parametrize(
     "function", [left_by_break, in_every_iteration_of_another, over_a_grid], ids=lambda f: f.__name__
 )
-def test_compiled_loops_that_end_early_keep_what_they_run(function, monkeypatch) -> None:
+def test_compiled_loops_that_end_early_keep_values_of_their_iterations_only(function, monkeypatch) -> None:
     monkeypatch.setattr(growing_buffers, "_START", 2)
     at = PROGRAMS[function]
 
@@ -264,7 +264,7 @@ EXACT: dict[Any, Any] = {
 
 
 @pytest.mark.parametrize("function", EXACT, ids=lambda f: f.__name__)
-def test_memory_of_a_size_that_is_there_anyway_is_taken_at_once(function) -> None:
+def test_a_buffer_no_larger_than_an_existing_array_does_not_grow(function) -> None:
     derivative = srcdiff.grad(function, backend="python")
 
     np.testing.assert_allclose(derivative(*EXACT[function]), gradient(function, EXACT[function]), rtol=1e-6)

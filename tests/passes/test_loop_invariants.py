@@ -100,7 +100,7 @@ def test_elements_that_iterations_overwrite_are_read_each_time(backend):
 
 
 @pytest.mark.parametrize("backend", ["python", "numba"])
-def test_error_comes_before_what_stands_behind_it(backend):
+def test_an_exception_is_raised_before_the_code_after_it_runs(backend):
     def checked(x, a):
         total = 0.0
         for i in range(x.shape[0]):

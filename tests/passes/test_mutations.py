@@ -62,6 +62,6 @@ def never_ends():
         pass
 
 
-def test_what_does_not_end_is_stopped():
+def test_a_mutant_that_does_not_terminate_is_stopped():
     with pytest.raises(TooLong), at_most(0.05):
         never_ends()

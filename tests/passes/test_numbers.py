@@ -163,7 +163,7 @@ def test_gradient_of_a_program_for_one_step(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", of("batch_loop"))
-def test_batch_is_what_its_elements_are(case: Case) -> None:
+def test_batch_equals_calls_for_its_elements(case: Case) -> None:
     before, options = half(case, 0), case.options()
     run, batch, yields = emitted(before), emitted(half(case, 1)), before.main.body.yields
     in_batch = [p.name in options["batch"] for p in before.main.params]
@@ -182,7 +182,7 @@ def test_batch_is_what_its_elements_are(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", of("lanes"))
-def test_lanes_are_what_each_of_them_is(case: Case) -> None:
+def test_lanes_equal_single_directions(case: Case) -> None:
     before = half(case, 0)
     run, lanes, wrt = emitted(before), emitted(half(case, 1)), places(case, before)
     for point in points(before):

@@ -11,7 +11,7 @@ CASES = all_cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_pass_makes_what_is_expected(case):
+def test_pass_gives_the_expected_program(case):
     """`python -m tests.passes` writes the files again."""
     assert case.expected() == case.made()
 
@@ -27,7 +27,7 @@ def test_every_pass_has_three_cases(name):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case_says_what_it_stands_for(case):
+def test_case_begins_with_a_comment_about_its_purpose(case):
     assert case.path.read_text(encoding="utf-8").startswith("# ")
     assert case.path.read_text(encoding="utf-8").count(AFTER) == 1
 

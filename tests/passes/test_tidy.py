@@ -70,7 +70,7 @@ def test_counters_in_step_are_one() -> None:
     assert "iterations" not in text
 
 
-def test_what_an_element_holds_is_not_stored_again() -> None:
+def test_a_value_that_an_element_already_holds_is_not_stored_again() -> None:
     text = source(squares_run_on, A)
 
     assert "a_bar[i + 1] = a_bar[i + 1]" not in text
@@ -96,7 +96,7 @@ def test_an_array_that_is_written_afterwards_is_copied() -> None:
     np.testing.assert_array_equal(tangent[1], [0.0, 1.0, 1.0])
 
 
-def test_loops_around_a_product_share_a_body_and_what_one_hands_the_other_is_a_number() -> None:
+def test_loops_around_a_product_are_fused_and_pass_a_scalar() -> None:
     w, x = np.array([[0.5, -0.2], [0.3, 0.9]]), np.array([[1.0, 2.0], [0.1, -0.4], [0.7, 0.3]])
     text = source(layers, w, w[0], x, np.ones(3))
 

@@ -39,7 +39,7 @@ def converted(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("value", [1.5, W, (1.0, W), Pair(1.0, (W,)), "text", None])
-def test_what_compiled_code_takes_as_it_is_is_not_converted(value):
+def test_arguments_in_compiled_form_are_not_converted(value):
     assert converter(describe_argument(value, "x", None), value) is None
 
 
@@ -55,7 +55,7 @@ def test_what_compiled_code_takes_as_it_is_is_not_converted(value):
         ({}, ()),
     ],
 )
-def test_structures_are_tuples_of_what_there_is_at_run_time(value, taken):
+def test_structures_become_tuples_of_their_run_time_parts(value, taken):
     found = converted(value)
 
     assert taken == found
@@ -85,7 +85,7 @@ def test_gradient_gets_the_form_of_its_argument():
 
 
 @pytest.mark.parametrize("x", [Static(1.0), Static("text"), Value(FLOAT), Tuple((Value(FLOAT), Static(None)))])
-def test_results_that_code_returns_as_they_are_are_not_converted(x):
+def test_results_in_final_form_are_not_converted(x):
     assert result_converter(x) is None
 
 

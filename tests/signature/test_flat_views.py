@@ -67,7 +67,7 @@ def test_names_and_slices_say_where_each_number_is():
     assert len(NAMES) == view.size
 
 
-def test_unravel_rebuilds_structure_types_and_what_is_no_parameter():
+def test_unravel_rebuilds_structure_types_and_other_parts():
     given = parameters()
     view = srcdiff.grad(loss).ravel(given, 2.0)
 

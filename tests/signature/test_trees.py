@@ -83,7 +83,7 @@ def test_every_kind_in_every_other_comes_back_from_its_leaves(outer, inner):
 
 @pytest.mark.parametrize("outer", KINDS)
 @pytest.mark.parametrize("inner", EMPTY)
-def test_what_is_empty_has_no_leaves_and_comes_back(outer, inner):
+def test_empty_structures_have_no_leaves_and_are_rebuilt(outer, inner):
     value = KINDS[outer](EMPTY[inner], 2.5)
 
     leaves, structure = VALUES.flatten(value)
@@ -176,29 +176,29 @@ def test_parts_have_names_of_variables(value, names):
     assert names == [part.name for part in VALUES.named(value, "w", Layout.variable)]
 
 
-def test_part_of_what_has_no_name_has_none():
+def test_part_of_an_unnamed_value_has_no_name():
     assert ["", ""] == [part.name for part in VALUES.named({"a": 1.0, "b": (2.0,)}, "", Layout.variable)]
 
 
-def test_what_stands_beside_is_found_in_another_structure():
+def test_parts_are_found_in_a_structure_of_the_same_form():
     value, other = {"w": (1.0, 2.0), "b": [3.0]}, {"w": ("x", "y"), "b": ["z"]}
 
     assert ["x", "y", "z"] == [one for _, one in VALUES.beside(value, other, "")]
 
 
-def test_none_stands_beside_all_that_is_in_there():
+def test_none_corresponds_to_all_parts_of_a_structure():
     found = [(part.name, one) for part, one in VALUES.beside({"w": (1.0, [2.0]), "b": 3.0}, {"w": None, "b": 4.0}, "p")]
 
     assert [("p['w'][0]", None), ("p['w'][1][0]", None), ("p['b']", 4.0)] == found
 
 
 @pytest.mark.parametrize(("value", "other"), [((1.0, 2.0), (1.0,)), ({}, {"a": 1.0}), ((), [1.0])])
-def test_structures_of_other_forms_do_not_stand_beside(value, other):
+def test_structures_of_other_forms_do_not_correspond(value, other):
     with pytest.raises(ValueError, match="zip"):
         list(VALUES.beside(value, other, ""))
 
 
-def test_other_trees_say_themselves_what_they_hold():
+def test_other_kinds_of_trees_define_their_children():
     halves = Trees(lambda n: (n // 2, n - n // 2) if n > 1 else None, lambda _: layout_of((0, 0)), lambda _, x: sum(x))
 
     assert [1] * 5 == halves.leaves(5)
@@ -214,7 +214,7 @@ def test_compiled_code_has_tuples_alone():
 NODE = Record((Tuple((Static(1.0), Static(2.0)), Pair), Items((Static(3.0),))), Layout(dict, ("p", "l")))
 
 
-def test_what_stands_for_structures_is_walked_over_alike():
+def test_representations_of_structures_are_traversed_alike():
     value = {"p": Pair(1.0, 2.0), "l": [3.0]}
 
     leaves, structure = NODES.flatten(NODE)
