@@ -69,8 +69,8 @@ def assert_like_argument(bar: Any, argument: Any) -> None:
 
 
 def cases() -> list[Any]:
-    """Every program on `python`; one in six also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
-    compiled = [p for p in PROGRAMS if is_chosen(p.name, 6)]
+    """Every program on `python`; one in eight also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
+    compiled = [p for p in PROGRAMS if is_chosen(p.name, 8)]
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
     return found + [pytest.param(p, "numba", marks=pytest.mark.numba, id=f"{p.name}-numba") for p in compiled]
 

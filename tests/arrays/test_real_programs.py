@@ -40,9 +40,9 @@ def slopes(program: Row, k: int) -> list[Slope]:
 
 
 def _on_backends() -> list[Any]:
-    """Every program on `python`; one in six also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
+    """Every program on `python`; one in nine also on `numba`. With SRCDIFF_TEST_ALL, all of them."""
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
-    return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in every(6, PROGRAMS)]
+    return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in every(9, PROGRAMS)]
 
 
 @pytest.mark.parametrize(("program", "backend"), _on_backends())

@@ -143,7 +143,7 @@ def test_signatures_of_derivatives_have_arguments_and_results():
 def test_help_says_which_derivative_it_is_and_what_the_function_does():
     said = pydoc.plain(pydoc.render_doc(srcdiff.grad(energy, wrt="scale")))
     assert "The gradient of `energy(x, scale)` with respect to `scale`, by srcdiff." in said
-    assert "A valley with a bend." in said
+    assert "A curved valley." in said
 
 
 def test_completion_offers_what_users_need():
