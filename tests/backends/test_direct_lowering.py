@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
+from srcdiff.backends.numba import lowering
 from srcdiff.backends.numba.numba_cpu import compiler
 from srcdiff.backends.numba.quick_numpy import quick_numpy
 
@@ -114,3 +116,19 @@ def test_arrays_are_copied_to_arrays_of_other_layouts(target, source):
 def test_arrays_of_other_shapes_are_not_copied():
     with pytest.raises(ValueError, match="different shapes"):
         compiled(copied)(np.zeros((2, 3)), np.zeros((2, 1)))
+
+
+def add_chosen(a, x, chosen):
+    for i in range(len(x)):
+        a[0] += x[i] if chosen[i] else 0.5 * x[i]
+
+
+def test_references_to_arguments_are_not_counted_in_loops_either():
+    """Numba keeps the array in a variable while it chooses the number; the variable has no reference of its own."""
+    compiled = njit(
+        "void(float64[::1], float64[::1], boolean[::1])", pipeline_class=lowering.compiler(vector_functions=False)
+    )
+    (text,) = compiled(add_chosen).inspect_llvm().values()
+    body = text[text.index("define") : text.index("define", text.index("define") + 1)]
+    assert "fadd" in body
+    assert "NRT_decref" not in body

@@ -209,6 +209,7 @@ class _Launch:
         name = module.get_unique_name(f"{self.compiled.fndesc.llvm_func_name}.entry")
         entry = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
         entry.linkage = "internal"
+        entry.attributes.add("noinline")  # or LLVM would have all of the loop twice
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         first = builder.ptrtoint(builder.load(entry.args[0]), long)
         last = builder.add(first, builder.load(entry.args[1]))
