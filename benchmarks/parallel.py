@@ -6,8 +6,9 @@
 
 Columns: milliseconds of the primal with one thread and how many times as fast it is with all; the same for the
 gradient; the ratio of both gains; seconds of the first call of the gradient, and how many times as long it takes with
-`parallel=True`. Each time is the least of many, and the threads alternate. A gradient with other numbers than that of
-one thread is reported.
+`parallel=True`; if JAX is installed, milliseconds of its gradient with as many threads, and how many times as long as
+ours that is. Each time is the least of many, and the calls alternate. A gradient with other numbers than that of one
+thread, or of JAX, is reported.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 import srcdiff
+from benchmarks import parallel_in_jax
 
 
 @njit(parallel=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
@@ -149,9 +151,13 @@ def numbers(result):
 def differs(function, gradient, args, wrt, threads):
     """Whether the gradients differ by more than rounding: threads add sums in another order."""
     numba.set_num_threads(threads)
-    found, expected = gradient(*args), srcdiff.grad(function, wrt)(*args)
-    return any(
-        not np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in zip(numbers(found), numbers(expected), strict=True)
+    return not agree(gradient(*args), srcdiff.grad(function, wrt)(*args), 1e-9)
+
+
+def agree(found, expected, tolerance):
+    return all(
+        np.allclose(a, b, rtol=tolerance, atol=tolerance * np.max(np.abs(b)))
+        for a, b in zip(numbers(found), numbers(expected), strict=True)
     )
 
 
@@ -166,23 +172,31 @@ def main():
     parser.add_argument("--threads", type=int, default=numba.config.NUMBA_NUM_THREADS)
     parser.add_argument("--quick", action="store_true", help="small arrays, little time")
     parser.add_argument("--bits", type=int, default=0, metavar="RUNS", help="compare so many gradients bit for bit")
+    parser.add_argument("--without-jax", action="store_true")
     given = parser.parse_args()
     if given.threads < 2:
         parser.error("one thread gains nothing")
     size, seconds = (0.1, 1.0) if given.quick else (1.0, 8.0)
+    jax = None if given.without_jax else parallel_in_jax.limit(given.threads)
     srcdiff.grad(black_scholes, (0, 2), parallel=True)(np.ones(9), np.ones(9), 0.3, 0.1)  # starts Numba's threads
     print(f"one thread against {given.threads}, {numba.threading_layer()}")
-    print(f"{'':20} {'primal':>9} {'gain':>5} {'gradient':>9} {'gain':>5} {'ratio':>6} {'first':>6} {'times':>6}")
+    head = f"{'':20} {'primal':>9} {'gain':>5} {'gradient':>9} {'gain':>5} {'ratio':>6} {'first':>6} {'times':>6}"
+    print(head + (f" {'JAX':>9} {'times':>6}" if jax is not None else ""))
     for function, args, wrt in cases(size):
         function(*args)
         _, plain = first_call(function, args, wrt)
         gradient, first = first_call(function, args, wrt, parallel=True)
         calls = [(n, f, args) for f in (function, gradient) for n in (1, given.threads)]
-        primal, primals, one, several = least(calls, seconds)
+        other = None if jax is None else parallel_in_jax.gradient_of(jax, function.__name__, args, wrt)
+        calls += [] if other is None else [(given.threads, other, ())]
+        primal, primals, one, several, *others = least(calls, seconds)
         gains = primal / primals, one / several
         ratio = gains[1] / gains[0]
         line = f"{function.__name__:20} {primal:9.3f} {gains[0]:5.2f} {one:9.3f} {gains[1]:5.2f} {ratio:6.2f} "
         line += f"{plain:6.2f} {first / plain:6.2f}"
+        line += "".join(f" {time:9.3f} {time / several:6.2f}" for time in others)
+        if other is not None and not agree(gradient(*args), other(), 1e-7):
+            line += "  OTHER NUMBERS THAN JAX"
         if differs(function, gradient, args, wrt, given.threads):
             line += "  OTHER NUMBERS"
         if given.bits and not same_bits(gradient, args, given.threads, given.bits):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from srcdiff.analyses.carried_extremes import Extreme, extreme_of
@@ -285,18 +285,19 @@ def _named(value: Value) -> str:
 
 
 class Work:
-    """Writes an estimate of the operations of a loop before it: those of an iteration, for all inner loops that are
-    there, times their numbers of iterations."""
+    """Writes an estimate of the operations of a block before it: for all inner loops that are there, those of an
+    iteration, times their numbers of iterations."""
 
-    def __init__(self, loop: Loop, dependence: Dependence, build: Builder) -> None:
-        self.loop, self.dependence, self.build = loop, dependence, build
-        self.inside = {v for o in walk(loop.body) for v in (*o.defines(), *o.inner())} | set(loop.inner())
+    def __init__(self, body: Block, own: Iterable[Value], dependence: Dependence, build: Builder) -> None:
+        """Values that are the block's `own` are not there before it; those that it defines are not, either."""
+        self.body, self.dependence, self.build = body, dependence, build
+        self.inside = {v for o in walk(body) for v in (*o.defines(), *o.inner())} | set(own)
         self.known: dict[Value, Value] = {}
         self.heaviest = 0
         """The operations of the block that has most of them, without those of loops and branches in it."""
 
-    def of_iteration(self) -> Value:
-        return self.of(self.loop.body)
+    def of_block(self) -> Value:
+        return self.of(self.body)
 
     def of(self, block: Block) -> Value:
         """The cost of a block, as a value before the loop."""

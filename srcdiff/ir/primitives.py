@@ -325,7 +325,10 @@ THREADS = ("get_num_threads", "prange")
 """What Numba gives to programs with loops in threads."""
 
 WORK_OF_BLOCK = 262144
-"""The operations of a block of iterations, at least: less is done sooner than other threads start."""
+"""The operations of a block of iterations, at least: less is done sooner than other threads start.
+
+`python -m benchmarks.parallel_threshold` measures it.
+"""
 
 RESERVED = frozenset(
     {*keyword.kwlist, *dir(builtins), "np", "math", "special", "cuda", "device", "_", *BROUGHT_ALONG, *THREADS}

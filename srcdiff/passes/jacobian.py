@@ -21,6 +21,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from srcdiff.analyses.dependence import dependence_of
+from srcdiff.analyses.thread_loops import Work
 from srcdiff.diagnostics.options import OTHER_NUMBER
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
@@ -29,6 +31,7 @@ from srcdiff.ir.nodes import (
     Block,
     Copy,
     Function,
+    Library,
     Loop,
     Parallel,
     Print,
@@ -40,12 +43,16 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT, INT, Array
+from srcdiff.library.thread_blocks import BLOCKS
 from srcdiff.passes.draws import draws_anything, without_draws
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
 
 MOST_LANES = 32
 """How many directions a sweep has, if nothing is said: enough that the primal program costs little beside them."""
+
+FEW_LANES = 4
+"""How many directions a sweep has at least, if threads share the sweeps: each computes the primal program, too."""
 
 UNROLLED_LANES = 4
 """How many directions, if that is known before, have code of their own each."""
@@ -100,7 +107,7 @@ class _Jacobian:
         wide = with_lanes(derivative, sweep.seeds)
         self.most = sweep.most if wide is not None else 1
         self.derivative = without_comments(wide or in_one_lane(derivative, sweep.seeds))
-        self.start = Value(INT, "start")
+        self.start = self.width = Value(INT, "start")
 
     def run(self, name: str) -> Function:
         build, sweep = self.build, self.sweep
@@ -112,14 +119,17 @@ class _Jacobian:
             total = self.known_total(total, sweep.numbers)
         found = [[self.new_part(one, other) for other in along] for one in across]
         if sweep.numbers is not None and sweep.numbers <= self.most:
-            self.start = build.const(0)
+            self.start, self.width = build.const(0), build.const(self.most)
             self.sweeps(params, along, across, found, total)
         else:
+            self.width = build.const(self.most)
             if draws_anything(self.derivative.body):
                 self.require_one_sweep(total)
+            elif sweep.in_threads and self.most > FEW_LANES:
+                self.width = self.width_for_threads(total)
             with build.block() as operations:
                 self.sweeps(params, along, across, found, total)
-            bounds = (build.const(0), total, build.const(self.most))
+            bounds = (build.const(0), total, self.width)
             body = Block(tuple(operations))
             alone = Parallel() if sweep.in_threads else None
             build.add(Loop(self.start, bounds, (), (), None, body, (), parallel=alone))
@@ -130,6 +140,18 @@ class _Jacobian:
                 is_shaped = len((input_ if sweep.forward else output).shape) == 1
                 yields.append(self.shaped(part, (*output.shape, *input_.shape), is_shaped))
         return Function(name, params, Block(tuple(build.operations), tuple(yields)))
+
+    def width_for_threads(self, total: Value) -> Value:
+        """How many directions a sweep has, so that each thread has a sweep if that is worth it."""
+        build, derivative = self.build, self.sweep.derivative
+        work = Work(derivative.body, self.sweep.seeds, dependence_of(derivative), build).of_block()
+        shares = build.apply("floor_divide", total, build.const(FEW_LANES))
+        blocks = Value(INT, "sweeps")
+        build.add(Library((blocks,), BLOCKS.name, (shares, build.apply("multiply", total, work), build.const(0))))
+        rounded = build.apply("add", total, build.apply("subtract", blocks, build.const(1)))
+        width = build.apply("floor_divide", rounded, blocks)
+        at_least_one = build.apply("maximum", width, build.const(1))
+        return build.apply("minimum", at_least_one, build.const(self.most), name="width")
 
     def require_one_sweep(self, total: Value) -> None:
         """Another sweep would draw other random numbers."""
@@ -184,9 +206,8 @@ class _Jacobian:
         """One sweep: seeds for its lanes, the derivative, and its results where they belong."""
         build = self.build
         left = build.apply("subtract", total, self.start)
-        most = build.const(self.most)
-        is_last = build.apply("less", left, most)
-        lanes = most if self.most == 1 else build.apply("where", is_last, left, most, name="lanes")
+        is_last = build.apply("less", left, self.width)
+        lanes = self.width if self.most == 1 else build.apply("where", is_last, left, self.width, name="lanes")
         ranges = [self.lanes_of(leaf, lanes, len(along) == 1) for leaf in along]
         seeds = [self.seed(s, leaf, lanes, ends) for s, leaf, ends in zip(self.sweep.seeds, along, ranges, strict=True)]
         given = iter(seeds)

@@ -114,7 +114,7 @@ class _Blocks:
 
     def __init__(self, loop: Loop, shared: Shared, loops: ThreadLoops, build: Builder) -> None:
         self.loop, self.shared, self.build = loop, shared, build
-        self.work = Work(loop, loops.dependence, build)
+        self.work = Work(loop.body, loop.inner(), loops.dependence, build)
         self.trips = loops.trips(loop)
         self.before = list(build.operations)
 
@@ -122,7 +122,7 @@ class _Blocks:
         """Why one thread should run the loop; empty if the work may be enough for two. Then it has been written."""
         count = self.build.const(self.trips) if self.trips is not None else self.count()
         self.iterations = count
-        self.amount = self.build.apply("multiply", count, self.work.of_iteration())
+        self.amount = self.build.apply("multiply", count, self.work.of_block())
         known = self.build.constants.get(self.amount)
         found = ""
         if known is not None and known < 2 * WORK_OF_BLOCK:

@@ -356,6 +356,16 @@ def test_sweeps_of_jacobians_share_nothing(mode, any_work):
     assert "get_num_threads" in jacobian.source
 
 
+@pytest.mark.parametrize("count", [1, 5, 13, 32])
+def test_threads_share_few_directions_in_narrow_sweeps(count, any_work):
+    w = np.linspace(0.1, 1.0, count)
+    rows = RNG.uniform(0.5, 1.5, (3, count))
+    expected = srcdiff.hessian(logistic, backend="python")(w, rows)
+    with race_checker.on():
+        hessian = srcdiff.hessian(logistic, backend="python", parallel=True)
+        np.testing.assert_array_equal(hessian(w, rows), expected)
+
+
 def test_sweeps_of_hessians_share_nothing(any_work):
     w = np.linspace(0.1, 1.0, 40)
     rows = RNG.uniform(0.5, 1.5, (3, 40))
