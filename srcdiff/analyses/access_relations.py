@@ -480,7 +480,7 @@ def _limit(
     names: _Names,
     counters: dict[Value, str],
 ) -> str | None:
-    """What `name relation bound + offset` says; the bound may be the smaller or the larger of others."""
+    """The constraint `name relation bound + offset`. The bound may be a minimum or a maximum of others."""
     definition = structure.definition.get(bound)
     known = affine(bound, structure, opaque=False)
     if known is not None:
@@ -503,7 +503,7 @@ def _limit(
 
 
 def _lengths(names: _Names, structure: Structure) -> list[str]:
-    """That no length of an axis is negative."""
+    """The constraint that lengths of axes are not negative."""
     return [f"{name} >= 0" for v, name in names.parameters.items() if isinstance(structure.definition.get(v), Dim)]
 
 

@@ -274,11 +274,11 @@ def differentiable_arguments(operation: Apply) -> list[Value]:
 
 
 def useful_values(function: Function, outputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
-    """What the outputs depend on."""
+    """The values on which the outputs depend."""
     flow = _Flow(list(walk(function.body)), sites, forward=False)
     return flow.run(s for v in outputs for s in sites.get(v, (v,)))
 
 
 def varied_values(function: Function, inputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
-    """What depends on the inputs."""
+    """The values that depend on the inputs."""
     return _Flow(list(walk(function.body)), sites, forward=True).run(inputs)

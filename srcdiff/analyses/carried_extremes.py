@@ -53,7 +53,7 @@ class _Decision:
 
     condition: Value
     taken: bool
-    """What the condition is if the value changes."""
+    """The outcome of the condition if the value changes."""
     new: Value
     so_far: Value
 
@@ -67,7 +67,7 @@ class _Search:
     def __init__(self, dependence: Dependence, loop: Loop) -> None:
         self.dependence, self.loop = dependence, loop
         self.tainted: set[Value] = set()
-        """What depends on the parameters that are decided."""
+        """The values that depend on the decided parameters."""
 
     def extreme(self, key: int) -> Extreme | None:
         decisions = self.decisions(self.loop, key)

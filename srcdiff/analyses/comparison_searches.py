@@ -65,14 +65,14 @@ def _taken(block: Block) -> set[Value]:
 
 @dataclass
 class _Slice:
-    """What a value of the body depends on."""
+    """The values on which a value of the body depends."""
 
     carried: set[Value] = field(default_factory=set)
     """Numbers that the loop carries."""
     computed: set[Value] = field(default_factory=set)
     """Those of them that it is computed from, and not only copied."""
     varied: set[Value] = field(default_factory=set)
-    """What is differentiated, and does not change in the loop."""
+    """The differentiated values that do not change in the loop."""
     choices: dict[Value, Span | None] = field(default_factory=dict)
     """The conditions that choose it."""
     is_clear: bool = True
@@ -190,7 +190,7 @@ class _Body:
 
 
 def in_words(span: Span) -> str:
-    """What a warning says of a search."""
+    """The text of the warning about a search."""
     return (
         f"line {span.line}, `{span.text.strip()}`: the loop searches by comparisons only, which have no derivative, so "
         f"that of what it finds is lost: use `srcdiff.root`, or `srcdiff.minimize`"

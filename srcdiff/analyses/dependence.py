@@ -1,4 +1,4 @@
-"""What the iterations of a loop read and write: whether they may run in any order, and what an iteration adds up."""
+"""The reads and writes of loop iterations: whether they may run in any order, and which sums they compute."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import Array
 
 Access = tuple[Value, tuple[Any, ...]]
-"""What a loop sees of loads and stores: the array, and for each index how it follows the counter. Many are alike."""
+"""Loads and stores as seen by a loop: the array, and the dependence of each index on the counter. Many are equal."""
 
 Accesses = dict[Value, dict[Access, set[tuple[Value, ...]]]]
 """By memory, the accesses to it, with the indices of all loads or stores that they stand for."""
@@ -57,7 +57,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Effects:
-    """What operations read and write."""
+    """The reads and writes of operations."""
 
     uses: set[Value] = field(default_factory=set)
     loads: list[Load] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Effects:
     """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
     raises: bool = False
     seen: Seen | None = None
-    """The loads and stores as the loop sees them that they are effects of, as far as somebody has asked."""
+    """The loads and stores behind these effects, as far as they have been requested."""
 
     def add(self, other: Effects) -> None:
         """Let others be among these."""
@@ -85,7 +85,7 @@ class Effects:
 
 
 class Dependence:
-    """What loops read and write, and which iterations need what others did."""
+    """The reads and writes of loops, and the dependences between iterations."""
 
     def __init__(self, function: Function, *, changing: bool = False) -> None:
         """If the program is `changing`, what is found out about it changes too."""
@@ -96,7 +96,7 @@ class Dependence:
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         self.counters: dict[Value, Value] = {}
-        """Of a changing program: counters of loops that are part of others now, and the counters of those."""
+        """For a changing program: counters of fused loops, and the counters that replace them."""
         for operation in walk(function.body):
             for value in operation.defines():
                 self.definition[value] = operation
@@ -193,7 +193,7 @@ class Dependence:
         return seen
 
     def access(self, loop: Loop, operation: Load | Store, *, natural: bool) -> Access:
-        """What a loop, whose counter is `natural` or not, sees of a load or store."""
+        """A load or store as seen by a loop whose counter is `natural` or not."""
         follows = [(self.offset(i, loop) if natural else None, self.stride(i, loop)) for i in operation.indices]
         return operation.array, tuple(follows)
 

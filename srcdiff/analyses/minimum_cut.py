@@ -41,7 +41,7 @@ def minimum_cut(
 
 
 class _Network:
-    """Flow along all shortest paths at once, until there are none (Dinitz 1970)."""
+    """Augment flow along all shortest paths at once, until there is none left (Dinitz 1970)."""
 
     def __init__(self, count: int) -> None:
         self.targets: list[list[int]] = [[] for _ in range(count)]

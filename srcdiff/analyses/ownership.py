@@ -43,7 +43,7 @@ def owned_memory(function: Function) -> Sites:
 
 
 def first_stores(function: Function) -> set[Store]:
-    """Stores into new arrays that nobody has read yet: what they overwrite, no reverse sweep needs."""
+    """Stores into new arrays that have not been read yet. No reverse sweep needs the values that they overwrite."""
     structure, sites = structure_of(function), points_to(function)
     earliest: dict[Value, int] = {}
     for operation in structure.start:
@@ -175,7 +175,7 @@ class _Ownership:
         return True
 
     def users(self, value: Value) -> list[Operation]:
-        """What uses it, or a view of it."""
+        """The uses of a value and of its views."""
         found = list(self.uses.get(value, ()))
         for operation in found:
             if isinstance(operation, References):

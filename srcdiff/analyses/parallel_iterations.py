@@ -27,7 +27,7 @@ class Conflict:
 
 
 class ParallelIterations:
-    """Looks at the loops of a function that are said to be parallel."""
+    """Examines the loops of a function that the user declares to be parallel."""
 
     def __init__(self, function: Function) -> None:
         self.function = function

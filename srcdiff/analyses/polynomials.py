@@ -98,7 +98,7 @@ def substituted(polynomial: Polynomial, value: Value, by: Polynomial) -> Polynom
 
 
 def _quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial | None:
-    """What is left of a division by a number, if there is no remainder whatever the one value is that it depends on."""
+    """The quotient by a number, if there is no remainder for any value of its only variable."""
     values = {v for monomial in dividend for v in monomial}
     if divisor.keys() != {()} or len(values) > 1 or any(by.denominator != 1 for by in dividend.values()):
         return None

@@ -352,7 +352,7 @@ def _one_a_line(cuts: Iterable[Cut]) -> Iterator[Cut]:
 
 
 def _called(operation: Library) -> str:
-    """What a library call is called: draws of integers have no derivative."""
+    """The name of a library call in messages. Draws of integers have no derivative."""
     row = LIBRARY.get(operation.function)
     if row is None:
         return f"`{operation.function}`"

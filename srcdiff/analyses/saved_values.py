@@ -1,4 +1,4 @@
-"""What the forward sweep keeps: for every value the reverse sweep asks for, how it is had again.
+"""The kept values: for every value that the reverse sweep reads, the plan says how it is recovered.
 
 In this order: it is still there (at top level, a loop's counter, memory that nobody has overwritten since); it is cheap
 to compute again; the loop that yielded it carries it backwards; else it is kept. Which values to keep so that all the
@@ -44,7 +44,7 @@ _PER_LOOP = 100.0  # how many iterations a loop is taken to make, when costs are
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a value is had again.
+    """How a value is recovered.
 
     keep        it is kept
     again       by an operation
@@ -100,7 +100,7 @@ class Planner:
         self.positions: dict[Value, dict[Block, int]] = {v: self.latest_in(p, blocks) for v, p in demands.items()}
         """The last place in a block that asks for a value, for all blocks around places that do."""
         self.starts: dict[Block, list[int]] = {}
-        """Where the operations of a block start."""
+        """The start of the operations of a block."""
         self.options: dict[Value, Option] = {}
         self.in_question: set[Value] = set()
         """Parameters of loops that are being looked at: whether what was added to them can be had without them."""
@@ -182,7 +182,7 @@ class Planner:
         return Plan(decisions, sum(costs[v] for v in kept), lost={v: costs[v] for v in sources})
 
     def needed(self, sinks: list[Value], edges: dict[Value, list[Value]], kept: set[Value]) -> set[Value]:
-        """What is asked for, and what it is had from; nothing is had from what others that are kept stand for."""
+        """The requested values, and their operands. Values that stand for kept ones have no operands."""
         found, work = set(sinks), list(sinks)
         while work:
             value = work.pop()
@@ -203,7 +203,7 @@ class Planner:
         )
 
     def cost_of_reference(self, value: Value) -> float:
-        """What the iterations make anew are rows, and found by their number; other references are kept in a list."""
+        """Arrays that iterations allocate are rows, found by their number. Other references are kept in a list."""
         is_row = made_anew(value, self.structure) or handed_on(value, self.structure) is not None
         return 8.0 if is_row else 40.0
 
@@ -401,7 +401,7 @@ class StillThere:
         if made is None:
             return behind or bool(common)
         if self.since(access) < structure.start[made]:
-            return False  # what the access has met is older than the array
+            return False  # the memory of the access is older than the array
         made_each_iteration = common <= set(structure.loops_around(structure.block_of[made]))
         return behind or (bool(common) and not made_each_iteration)
 
@@ -417,7 +417,7 @@ class StillThere:
         return array
 
     def since(self, access: Operation) -> int:
-        """Where the reference of an access comes from: it cannot point to what the same iteration makes later."""
+        """The origin of the reference of an access: it cannot point to a later array of the same iteration."""
         if not isinstance(access, Load | Store):
             return self.structure.start[access]
         array = self.whole(access.array)
@@ -439,7 +439,7 @@ class Formula:
 
 
 Term = Value | Formula | int
-"""What a formula is made of."""
+"""The operations that formulas consist of."""
 
 
 def values_of(term: Term) -> tuple[Value, ...]:
@@ -452,7 +452,7 @@ def values_of(term: Term) -> tuple[Value, ...]:
 
 
 def amount_added(start: Value, end: Value, loop: Loop, structure: Structure) -> Term | None:
-    """What an iteration of a loop adds to an integer, by values that its end knows."""
+    """The increment of an integer in an iteration, from values that are known at its end."""
     around = structure.blocks_around(loop.body)
 
     def had(term: Term | None) -> Term | None:

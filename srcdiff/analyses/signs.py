@@ -55,7 +55,7 @@ from srcdiff.rules.table import RULES
 
 
 class Sign(enum.IntFlag):
-    """What a number may be."""
+    """The possible values of a number."""
 
     NEGATIVE = 1
     ZERO = 2
@@ -116,7 +116,7 @@ def sign_of(number: Any) -> Sign:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of an argument: its kinds, and its value if it is a constant."""
+    """The facts about an argument: its kinds, and its value if it is a constant."""
 
     sign: Sign
     type: Scalar
@@ -164,7 +164,7 @@ def _partial_is_finite(primitive: str, parameter: str, arguments: tuple[Known, .
         return False
     for point in _points(arguments):
         if any(abs(number) == _TINY for number in point):
-            continue  # its square is zero, but that matters to nobody's derivative
+            continue  # its square is zero, but no derivative depends on that
         is_possible = sign_of(result_of(primitive, point)) & out
         if is_possible and not cmath.isfinite(partial_of(rule, parameter, point)):
             return False
@@ -224,16 +224,16 @@ class Signs:
     constants: Mapping[Value, Any]
     definitions: Mapping[Value, Apply]
     carried: Mapping[Value, tuple[Value, Value, Value]] = field(default_factory=dict)
-    """What loops give, with what they start from, what they carry, and what it becomes."""
+    """The results of loops, with their initial, carried and final values."""
     limits: dict[Value, Sign] = field(default_factory=dict)
-    """What values are limited to, in the block that is looked at."""
+    """The limits of values in the current block."""
 
     def of(self, value: Value) -> Sign:
         found = self.found.get(value, FINITE)
         return found & self.limits[value] if value in self.limits else found
 
     def known(self, arguments: Sequence[Value]) -> tuple[Known, ...]:
-        """What is known of the arguments of a primitive."""
+        """The facts about the arguments of a primitive."""
         return tuple(
             [
                 Known(self.of(a), a.scalar, self.constants.get(a), next(k for k, b in enumerate(arguments) if a is b))
@@ -246,7 +246,7 @@ class Signs:
         return Known(self.of(value), value.scalar, self.constants.get(value)).numbers()
 
     def given(self, known: Mapping[Value, Any], value: Value, most: int) -> Sign:
-        """What a value may be if others are these numbers; of more than so many operations, what it may be anyway."""
+        """The possible values of a value if others have these kinds. For long expressions, those in general."""
         found = {v: sign_of(number) for v, number in known.items()}
         constants = {**self.constants, **known}
         left = most
@@ -266,7 +266,7 @@ class Signs:
         return visit(value)
 
     def result(self, operation: Apply) -> Sign:
-        """What an operation may give."""
+        """The possible results of an operation."""
         if operation.out.type == BOOL:
             return FINITE
         if operation.primitive == "where":
@@ -336,7 +336,7 @@ class Signs:
         return bool(self.of(operation.out) & Sign.ZERO) and self.is_least_at_zero(operation.args[0])
 
     def passing(self, condition: Value, *, holds: bool) -> dict[Value, Sign]:
-        """What the result of a condition says of the numbers that it compares with constants."""
+        """The facts that follow from a condition about the numbers that it compares with constants."""
         operation = self.definitions.get(condition)
         if operation is None:
             return {}
@@ -409,7 +409,7 @@ def signs_of(function: Function) -> Signs:
 
 @analysis
 def expected_signs(function: Function) -> Signs:
-    """The same without infinities that nobody means, in memory and in what loops carry."""
+    """The same without infinities that are not intended, in memory and in values that loops carry."""
     return _Flow(function, forgets=True).run()
 
 

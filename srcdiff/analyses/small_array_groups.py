@@ -299,7 +299,7 @@ class _Search:
             return True
         around = self.structure.loops_around(self.structure.block_of[store])
         home = self.structure.loops_around(self.structure.home.get(other, self.structure.top))
-        again = [loop for loop in around if loop not in home]  # which see the same array in each iteration
+        again = [loop for loop in around if loop not in home]  # they see the same array in each iteration
         return any(loop in again for _, block in uses for loop in self.structure.loops_around(block))
 
     # -- loops -------------------------------------------------------------------------------------------------------

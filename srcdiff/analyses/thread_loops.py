@@ -55,7 +55,7 @@ _COST_OF_DIVISION = 4
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What threads need to share a loop."""
+    """The information that threads need to share a loop."""
 
     reductions: tuple[str | Extreme, ...]
     """For each parameter of the loop, the reduction that it is: the primitive, or the extreme that it belongs to."""
@@ -196,7 +196,7 @@ class ThreadLoops:
         return len(range(*known)) if all(isinstance(k, int) for k in known) and known[2] else None  # type: ignore[arg-type]
 
     def order_needed_by(self, operation: Operation, own: set[Value]) -> str | None:
-        """What forbids that iterations run at the same time, or in another order, whatever memory they use."""
+        """The reason why iterations cannot run concurrently or in another order, for any memory that they use."""
         match operation:
             case Print():
                 return "it prints"

@@ -166,7 +166,7 @@ class Batched:
         return int(loop(_UNSIGNED(1), _UNSIGNED(batch.count), *values, *stores))
 
     def body_for(self, given: tuple[Any, ...], types_: tuple[Any, ...]) -> numba_cpu.Body:
-        """What compiled code runs for a call with such arguments, in one thread."""
+        """The compiled function for a call with such arguments, in one thread."""
         if self.sums:
             raise TypeError(
                 f"{self!r} cannot be called from compiled code with `shared='sum'`: sum the results of `shared='each'`"

@@ -1,4 +1,4 @@
-"""What srcdiff saves on a user's own function: its gradient beside the function itself and beside two tapes."""
+"""The speed of the gradient of a user's own function, compared with the function itself and with two tapes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Programs:
             return program(*args)
         finally:
             if own is not function:
-                _empty(own)  # what the variables hold may be large
+                _empty(own)  # the values of the variables may be large
             self._give_back(key, (own, program))
 
     def _made(self, function: Any, options: tuple[Hashable, ...], *, is_new: bool) -> tuple[Any, Program]:

@@ -43,14 +43,14 @@ class IndirectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What compiled code is given: the expression, and the expressions of the numbers and arrays in it."""
+    """The argument for compiled code: its expression, and the expressions of the numbers and arrays in it."""
 
     text: str
     leaves: tuple[str, ...]
 
 
 class DirectArguments:
-    """The lines that check arguments and take them apart. Raises IndirectError where there are none."""
+    """The lines that check and unpack arguments. Raises IndirectError if this is not possible."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class DirectArguments:
                 d = d.parts[d.layout.names.index(step)]
             kind = type(value)
             if d.kind == "static" and d.detail[0] is UnusableField:
-                return ""  # that follows from the dtype
+                return ""  # it follows from the dtype
             if d.kind == "static" and kind is not np.ndarray:
                 return same_constant(text, value, name)
             if d.kind in ("stored", "items") and kind is list and set(map(type, value)) <= {float}:
@@ -115,7 +115,7 @@ class DirectArguments:
         return condition
 
     def given(self, x: Opened, d: Description) -> Passed:
-        """What compiled code is given for an argument, or a part of one: see `converter`."""
+        """The value passed to compiled code for an argument, or for a part of one: see `converter`."""
         name = self.names
         match d.kind:
             case "stored":
@@ -174,7 +174,7 @@ class DirectArguments:
         return self.names(key) if isinstance(key, enum.Enum) else repr(key)
 
     def with_identity(self, kinds: Set[type]) -> list[str]:
-        """What holds the lists in the arguments, and the instances of some classes."""
+        """The containers of the lists in the arguments, and of the instances of some classes."""
         found = [x for one in self.opened for x in _nodes(one)]
         return [x.text for x in found if has_identity(x.value) or class_of_value(x.value) in kinds]
 

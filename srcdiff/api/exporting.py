@@ -174,7 +174,7 @@ def _option(value: Any) -> str:
 
 
 def _header(g: Any, derivative: Derivative, name: str, descriptions: Any, reading: Any, options: dict[str, Any]) -> str:
-    """Where the file comes from; nothing in it depends on the machine or on the day."""
+    """The origin of the file. It depends neither on the machine nor on the date."""
     file = printable(Path(derivative.captured.file).name)
     where = f"of {file}" if not file.startswith("<") else "of a notebook or a prompt"
     passed = {n: type_text(d) for n, d in descriptions.items()}

@@ -399,7 +399,7 @@ class HessianProduct(Composed):
         return composed.product_of, grad, jvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
 
     def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
-        """What compiled code runs for a call with such arguments."""
+        """The compiled function for a call with such arguments."""
         vector = f"args[{len(given) - 1}]"
         single, count = self.gradient.single, len(self.derivative.wrt)
         dots = [vector] if single else [f"{vector}[{k}]" for k in range(count)]

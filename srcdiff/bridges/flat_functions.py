@@ -25,7 +25,7 @@ _KEYS = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
 
 @dataclass(frozen=True)
 class Result:
-    """What an optimiser has found."""
+    """The result of an optimiser."""
 
     view: FlatView
     """The view of the parameters as a vector: see `Derivative.ravel`."""
@@ -35,7 +35,7 @@ class Result:
     success: bool
     message: str
     info: Any
-    """What the optimiser returns itself."""
+    """The optimiser's own result."""
 
     @property
     def params(self) -> Any:
@@ -86,7 +86,7 @@ class Flat:
         return g(*positional, **named)
 
     def value(self, x: Any) -> Any:
-        """What the function returns. If it writes to its arguments, it gets copies."""
+        """The result of the function. If it writes to its arguments, it gets copies."""
         args = self.view.arguments(x)
         if self._primal.specialised(args).compiled.writes:
             args = VALUES.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, args)

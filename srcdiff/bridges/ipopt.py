@@ -74,7 +74,7 @@ class _Constraint:
 
 
 class _Program:
-    """What cyipopt calls."""
+    """The object whose methods cyipopt calls."""
 
     def __init__(self, flat: Flat, bounded: Sequence[_Constraint]) -> None:
         self.flat, self.bounded = flat, bounded

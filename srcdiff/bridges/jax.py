@@ -157,7 +157,7 @@ class Operation:
         self.examples = tuple([kind.example() for kind in ins])
         self.specialisation = specialised_for_sizes(self.primal, self.examples)
         self.outside = [written.snapshot(o.read()) for o in self.specialisation.outside]
-        """What the function has read from outside. It is compiled in, as in all of JAX."""
+        """The outside values that the function has read. They are compiled in, as always in JAX."""
         self.handlers: dict[Any, str] = {}
         self.tangents: dict[tuple[int, ...], Operation] = {}
         self.pullbacks: dict[tuple[int, ...], Operation] = {}

@@ -91,7 +91,7 @@ def _kept(function: Function, raised: list[Exception]) -> Function:
 
 
 def _objective(flat: Flat) -> Callable[[Any, Any], float]:
-    """What NLopt calls: it wants the gradient if the given array has elements."""
+    """The function that NLopt calls. If the given array has elements, NLopt needs the gradient."""
 
     def objective(x: Any, gradient: Any) -> float:
         if not gradient.size:

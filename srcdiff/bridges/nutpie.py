@@ -98,7 +98,7 @@ def model(
 
 
 class _Stored:
-    """What is stored of each draw, as a function that nutpie calls by its address."""
+    """The values to store for each draw, as a function that nutpie calls by its address."""
 
     def __init__(self, f: CFunction, derivative: Derivative, expand: Function | None, names: Sequence[str]) -> None:
         self.f, self.derivative, self.expand = f, derivative, expand

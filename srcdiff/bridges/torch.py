@@ -276,7 +276,7 @@ _transforms: Any = torch._C._functorch.peek_interpreter_stack
 
 
 def _is_eager(args: Sequence[Any]) -> bool:
-    """Whether nobody but autograd looks at the call: no tracer, no mode, no transform, and plain tensors on the CPU."""
+    """Whether only autograd observes the call: no tracer, no mode, no transform, and plain tensors on the CPU."""
     if _modes() or _function_modes() or _is_tracing() or _transforms() is not None or forward_ad._current_level >= 0:
         return False
     for a in args:  # noqa: SIM110  twice as fast as `all`

@@ -114,7 +114,7 @@ def importable_name(x: Any) -> str:
 
 
 def versions() -> tuple[str, ...]:
-    """What compiles, and for which kind of machine."""
+    """The compiler, and the kind of machine it compiles for."""
     return sys.version, sys.platform, platform.machine(), np.__version__, numba.__version__, llvmlite.__version__
 
 

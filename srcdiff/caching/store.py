@@ -71,7 +71,7 @@ def _read(path: Path) -> tuple[bytes, os.stat_result]:
 
 
 def _checksum(key: str, data: bytes) -> bytes:
-    """Of the key, too: the entry of another key is none."""
+    """Checks the key, too: the entry of another key counts as none."""
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
@@ -136,7 +136,7 @@ def _files() -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _usable_directory(*, create: bool) -> Path | None:
-    """The directory, if it belongs to the user and nobody else can write to it."""
+    """The directory, if it belongs to the user and only the user can write to it."""
     place = directory()
     if place is None:
         return None

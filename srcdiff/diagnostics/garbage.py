@@ -16,7 +16,7 @@ _SELDOM = 100_000
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for garbage seldom, unless somebody has said so already, or that it shall never be looked for."""
+    """Run the garbage collector less often, unless the user has set a threshold or disabled it."""
     before = gc.get_threshold()
     if not 0 < before[0] < _SELDOM:
         yield

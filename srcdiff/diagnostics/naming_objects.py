@@ -45,7 +45,7 @@ _OF_CLASSES: dict[str, str] = {
     "xarray": "convert it to an array: `.to_numpy()`",
     "torch": "convert it to an array: `.numpy()`",
 }
-"""What to write instead of an instance, by its class or by the module that defines the class."""
+"""Replacements for instances, by their class or by the module that defines the class."""
 
 _TO_MAKE: dict[str, str] = {
     "builtins.set": "use a tuple or a list",
@@ -58,7 +58,7 @@ _TO_MAKE: dict[str, str] = {
     "scipy.sparse": "use arrays, or make a `csr_array` of its parts",
     "builtins.type": "use `isinstance`",
 }
-"""What to write instead of a call of the class, where the advice for an instance does not fit."""
+"""Replacements for calls of a class, if the advice for instances does not fit."""
 
 _FUNCTIONS: dict[str, str] = {
     "builtins.iter": "write a `for` loop",
@@ -76,7 +76,7 @@ _FUNCTIONS: dict[str, str] = {
     "scipy.optimize": "write the iteration as a loop, or declare a rule with `srcdiff.rule_for`",
     "logging": "log outside the function, or use `print`",
 }
-"""What to write instead of a function of Python or of a library."""
+"""The replacement for a function of Python or of a library."""
 
 
 _FUNCTION_TYPES = (
@@ -154,7 +154,7 @@ _PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no 
 
 
 def instead_of(class_: type) -> str:
-    """What to write instead of an instance of a class."""
+    """The replacement for an instance of a class."""
     for base in class_.__mro__[:-1]:
         if found := _found(_OF_CLASSES, *_home(base)):
             return found
@@ -181,7 +181,7 @@ def is_plain(value: Any) -> bool:
 
 
 def instead_of_attribute(value: Any) -> str:
-    """What to write instead of reading an attribute of a value."""
+    """The replacement for reading an attribute of a value."""
     if isinstance(value, type) or (callable(value) and not is_own(type(value))):
         return _OUTSIDE
     return instead_of(type(value))

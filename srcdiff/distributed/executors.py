@@ -1,4 +1,4 @@
-"""Who computes the chunks: this process, a pool of processes, Dask, MPI or Ray. All give the same number."""
+"""The executors of chunks: this process, a pool of processes, Dask, MPI or Ray. All give the same number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Work:
         return run_chunk(self.program, self.what, self.params, self.vector, self.source, k, self.args)
 
     def sent(self, k: int) -> tuple[Any, int]:
-        """What a worker needs to find the chunk: the source and the number, or the chunk itself."""
+        """The information for a worker to find the chunk: the source and the number, or the chunk itself."""
         return (self.source, k) if getattr(self.source, "is_sent_whole", False) else (self.source[k], -1)
 
 
@@ -152,7 +152,7 @@ def by_mpi(comm: Any, work: Work) -> Vector:
             total.add((0, k), work.chunk(k))
             if work.progress is not None and rank == 0:
                 work.progress(k + 1, last)
-    except Exception as raised:  # the other ranks wait for this one: they are told first
+    except Exception as raised:  # the other ranks wait for this one, so they are notified first
         error = raised
     failure = None if error is None else f"rank {rank}: {type(error).__name__}: {error}"
     step = 1

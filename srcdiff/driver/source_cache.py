@@ -76,7 +76,7 @@ def restore(state: Compilation, key: str) -> bool:
 
 
 def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]]:
-    """What `_keep` has written; raises of anything else."""
+    """Read the output of `_keep`. Raises for anything else."""
     module = Module(
         found["name"],
         found["text"],

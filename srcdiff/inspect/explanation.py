@@ -42,7 +42,7 @@ class Input:
     path: tuple[Span, ...]
     """The lines that carry it on to the result."""
     cuts: tuple[Cut, ...]
-    """What cuts it off, or a part of what depends on it."""
+    """The operation that cuts it off, or a part of the values that depend on it."""
     cut_off: tuple[Input, ...] = ()
     """The parts of a tuple, a dictionary or a dataclass that do not reach the result, where others do."""
 
@@ -67,7 +67,7 @@ class Kept:
     nbytes: int | None
     """The same for the example arguments."""
     storage: str
-    """What its memory is called in the generated code, which may add a number."""
+    """The name of its memory in the generated code, which may append a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Threaded:
     span: Span | None
     in_threads: bool
     why: str
-    """What each block of iterations has for itself, or why one thread runs the loop."""
+    """The private memory of each block of iterations, or the reason why one thread runs the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ComplexValues:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What is not known of a loop over `prange`, and taken on the user's word."""
+    """A property of a loop over `prange` that is unknown, and assumed because the user claims it."""
 
     span: Span | None
     what: str
@@ -146,7 +146,7 @@ class Explanation:
     threads: tuple[Threaded, ...] = ()
     """The loops of the derivative, if `parallel=True`."""
     claims: tuple[Claimed, ...] = ()
-    """Of loops over `prange`, what could not be shown."""
+    """The unproved properties of loops over `prange`."""
     complex_values: tuple[ComplexValues, ...] = ()
     """Where the function computes with complex numbers."""
 

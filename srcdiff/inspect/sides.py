@@ -53,7 +53,7 @@ class Sides:
     """The function that is differentiated, and those that it calls."""
     generated: tuple[Line, ...]
     links: tuple[tuple[Place, ...], ...]
-    """Of each generated line, the lines that it comes from."""
+    """For each generated line, the lines from which it originates."""
     keeps: tuple[bool, ...]
     """For each generated line, whether it stores or loads values for the reverse sweep."""
     kept: tuple[tuple[Place, Kept], ...]

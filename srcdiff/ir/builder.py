@@ -143,7 +143,7 @@ class Builder:
         self.conjugates: dict[Value, Value] = {}
         self.span: Span | None = None
         self.claims: Claims = ()
-        """What a user says of the loads and stores that are written."""
+        """The user's claim about the loads and stores that are written."""
         self.stack: list[list[Operation]] = []
 
     def add(self, operation: Operation) -> None:
@@ -371,7 +371,7 @@ class Builder:
         return self.const(zero_of(type_))
 
     def fitted(self, amount: Value, value: Value) -> Value:
-        """What is added to the adjoint or the tangent of a number: of a real number, it is the real part."""
+        """The contribution to the adjoint or the tangent of a number. For a real number, it is the real part."""
         if is_complex(value.type) == is_complex(amount.type):
             return amount
         return self.cast(amount, COMPLEX) if is_complex(value.type) else self.apply("real", amount)

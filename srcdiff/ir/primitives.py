@@ -322,7 +322,7 @@ BROUGHT_ALONG = frozenset(
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
 
 THREADS = ("get_num_threads", "prange")
-"""What Numba gives to programs with loops in threads."""
+"""The functions of Numba for programs with loops in threads."""
 
 WORK_OF_BLOCK = 262144
 """The operations of a block of iterations, at least: less is done sooner than other threads start.

@@ -79,7 +79,7 @@ Seeds = Sequence[tuple[Value, Value | None]]
 """Results with their adjoints; None is one."""
 
 Frames = Mapping[Block, Sequence[tuple[Value, Value]]]
-"""What each block of a recursive function keeps, with the stack that it is kept on."""
+"""The kept values of each block of a recursive function, with their stacks."""
 
 
 @dataclass(eq=False, slots=True)
@@ -92,12 +92,12 @@ class Mirror:
     operations: list[Operation] = field(default_factory=list)
     adjoints: dict[Value, Value] = field(default_factory=dict)
     known: dict[Value, Value] = field(default_factory=dict)
-    """Values of the forward sweep that have been had again."""
+    """Values of the forward sweep that have been recovered: read or recomputed."""
 
 
 @dataclass(eq=False, slots=True)
 class MirrorLoop:
-    """What a mirrored loop carries beyond its own adjoints, collected while its body is written."""
+    """The values that a mirrored loop carries besides its own adjoints, collected while its body is written."""
 
     loop: Loop
     index: Value
@@ -108,7 +108,7 @@ class MirrorLoop:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a kept value stands: an array indexed by the iterations of the loops around it, or a stack."""
+    """The place of a kept value: an array indexed by the iterations of the enclosing loops, or a stack."""
 
     where: Value
     loops: tuple[Loop, ...] | None
@@ -150,7 +150,7 @@ class Adjoint:
         self.problems: list[Problem] = []
         self.had_again: set[Value] = set()
         self.repeated: dict[Value, Value] = {}
-        """What is computed again, with what it is."""
+        """Recomputed values, by their definitions."""
         self.idle: set[Operation] = set()
         self.wanted: set[Value] = set()
         self.collected: dict[Value, Value] = {}
@@ -163,7 +163,7 @@ class Adjoint:
         """Adjoints of what only one side of a branch uses."""
         self.frames: Frames = {}
         self.sized: Any = Copy | Library | Call if structure.is_apart else Copy | Library
-        """Operations whose results are had again by their lengths, if those are enough."""
+        """Operations that can be recovered from their lengths alone, if these suffice."""
         dims = [o for o in structure.start if structure.is_apart and isinstance(o, Dim)]
         self.dims = {(o.array, o.axis): o.out for o in dims if structure.home[o.out] is structure.home.get(o.array)}
         program = Function("", (), structure.top)
@@ -303,7 +303,7 @@ class Adjoint:
                 chain.pop()
 
     def having(self, value: Value, at: Mirror) -> tuple[Value, Mirror, Iterator[Value], dict[Value, Value]]:
-        """A value that is about to be had again, what it is computed from, and what is found of that."""
+        """A value to recover, its operands, and the results for these so far."""
         self.demands.setdefault(value, set()).add(self.position)
         decision = None if self.plan is None else self.plan.decisions.get(value)
         operation = decision.operation if decision is not None and decision.how == "again" else None
@@ -311,7 +311,7 @@ class Adjoint:
         return value, at, iter(operands), {}
 
     def again(self, value: Value, at: Mirror, found: Mapping[Value, Value]) -> Value:
-        """The value that is had again, from what is `found` of its operands."""
+        """The recovered value, from the results `found` for its operands."""
         loop = at.loop
         if loop is not None and value is loop.loop.index:
             return self.index_again(loop, at)
@@ -364,7 +364,7 @@ class Adjoint:
         return self.builder.const(formula)
 
     def restored(self, loop: MirrorLoop, slot: int) -> Value:
-        """What the loop yielded at this iteration: the mirrored loop carries it backwards."""
+        """The value that the loop yielded in this iteration. The mirrored loop carries it backwards."""
         if slot not in loop.restored:
             param = loop.loop.params[slot]
             loop.restored[slot] = Value(param.type, param.name)
@@ -396,7 +396,7 @@ class Adjoint:
             self.had_again.add(out)
 
     def from_iteration_before(self, value: Value, storage: Storage, iterations: list[Value], at: Mirror) -> Value:
-        """What the loop handed on: the row of the iteration before, or what the loop started from."""
+        """The value that the loop carried: the row of the previous iteration, or the value before the loop."""
         assert storage.start is not None
         start, out = self.value(storage.start, at), Value(value.type, value.name)
         is_first = self.builder.apply("equal", iterations[-1], self.builder.const(0))
@@ -414,7 +414,7 @@ class Adjoint:
         assert mirror is not None and mirror.loop is not None
         if mirror.loop.iteration is None:
             with self.into(mirror):
-                mirror.loop.iteration = mirror.loop.index  # of a loop that was left early, the iterations are counted
+                mirror.loop.iteration = mirror.loop.index  # a loop with an early exit has counted its iterations
                 if loop.counted:
                     bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
                     mirror.loop.iteration = iteration_number(self.builder, mirror.loop.index, bounds)
@@ -470,7 +470,7 @@ class Adjoint:
         elif isinstance(definition, Alloc):
             assert definition.like is not None
             self.builder.add(Alloc(out, (), zero, self.value(definition.like, at)))
-        elif isinstance(definition, self.sized):  # what is copied may have its elements in another order
+        elif isinstance(definition, self.sized):  # the copy may have another memory layout
             self.builder.add(Alloc(out, tuple(self.length(array, k, at) for k in range(array.array.rank)), zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
@@ -492,7 +492,7 @@ class Adjoint:
         return tuple(found)
 
     def length(self, array: Value, axis: int, at: Mirror) -> Value:
-        """The length of an axis, from where the array has it, so that the array itself need not be had again."""
+        """The length of an axis, from a place that knows it, so that the array itself need not be recovered."""
         match self.structure.definition.get(array):
             case Library() as call:
                 lengths = LIBRARY[call.function].lengths(call.outs.index(array))
@@ -614,7 +614,7 @@ class Adjoint:
         return propagating, harmful_zeros(propagating, self.structure, self.signs)
 
     def computed(self, mirror: Mirror, primitive: str, args: Sequence[Value | Number]) -> Value | None:
-        """What the program has computed so in the block of the mirror, or in one around it."""
+        """A value that the program has computed in the block of the mirror, or in an enclosing one."""
         around: Mirror | None = mirror
         while around is not None:
             found = self.structure.computed.get((around.block, primitive, self.structure.told_apart(args)))
@@ -694,7 +694,7 @@ class Adjoint:
             and source not in mirror.adjoints
             and self.structure.definition.get(source) is None
         ):
-            mirror.adjoints[source] = self.shadow(operation.out, mirror)  # nobody else adds to it: hand it over
+            mirror.adjoints[source] = self.shadow(operation.out, mirror)  # nothing else adds to it, so it is passed on
             return
         target, shadow = self.shadow(source, mirror), self.shadow(operation.out, mirror)
         self.taken(operation.out, mirror)
@@ -707,7 +707,7 @@ class Adjoint:
     def add_result(self, target: Value, result: Value, operation: Custom | Library) -> None:
         """Add what a rule gives; loops over its lengths, if it has just been computed, are like those that did it."""
         is_new = any(isinstance(o, Alloc) and o.out is result for o in self.builder.operations)
-        if isinstance(operation, Custom) or not is_new:  # nobody has looked at the lengths of what a user's rule gives
+        if isinstance(operation, Custom) or not is_new:  # a user's rule may return other lengths
             self.add_elements(target, result, same_size=True)
             return
         self.builder.each_element(
@@ -1014,7 +1014,7 @@ class Adjoint:
                 seeds.append(self.builder.zero(out.type) if out_bar is None else out_bar)
         given = (*operation.args, *operation.outs)
         known = [
-            self.value(v, mirror) if read else Value(v.type)  # what the adjoint does not read need not be there
+            self.value(v, mirror) if read else Value(v.type)  # the others are not read
             for v, read in zip(given, reads_parameters(rule.adjoint or rule.tangent, len(given)), strict=True)
         ]
         args, outs = known[: len(operation.args)], known[len(operation.args) :]

@@ -61,7 +61,7 @@ def renew(function: Function, buffer: Buffer) -> tuple[Function, Value]:
 
 
 def buffers_to_renew(function: Function) -> list[Buffer]:
-    """Of the loops at top level."""
+    """Rename the buffers of the loops at top level."""
     return list(_Renewable(function).buffers())
 
 

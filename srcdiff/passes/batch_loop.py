@@ -207,7 +207,7 @@ class _Batch:
         return operations, tuple(sums)
 
     def element(self, whole: Value, name: str) -> Value:
-        """What an iteration has of an array."""
+        """The part of an array that belongs to an iteration."""
         if whole.array.rank == 1:
             return self.build.load(whole, (self.iteration,), name)
         return self.build.view(whole, (Index(self.iteration), *[_ALL] * (whole.array.rank - 1)), name)

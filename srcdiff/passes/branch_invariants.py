@@ -69,7 +69,7 @@ class _Found:
     """The invariants of a loop."""
 
     values: dict[Value, Apply | Load | Const] = field(default_factory=dict)
-    """What can be computed before the loop, in order of text, with its operations."""
+    """The operations that can be computed before the loop, in text order."""
     places: dict[Value, list[_Place]] = field(default_factory=dict)
     """The elements that a value is computed from, and that may not exist."""
     wanted: list[Apply] = field(default_factory=list)
@@ -213,7 +213,7 @@ class _Branches:
 def _copied(
     chain: list[Operation], wanted: list[Value], there: dict[Value, Value], builder: Builder
 ) -> dict[Value, Value]:
-    """What is wanted, computed by copies of the operations."""
+    """The required values, computed by copies of the operations."""
     made = dict(there)
     for operation in chain:
         builder.add(cloned(operation, made))

@@ -59,7 +59,7 @@ class _BranchSums:
         return store.array, tuple(self.index(i) for i in store.indices)
 
     def index(self, value: Value) -> object:
-        """What stands for an index: sums are looked into."""
+        """The canonical form of an index. Sums are taken apart."""
         if value in self.constants:
             return self.constants[value]
         operation = self.definition.get(value)

@@ -32,7 +32,7 @@ class Pair:
     restores: frozenset[int]
     """Which of the arrays among the arguments it leaves as they were before the first one wrote into them."""
     stacks: tuple[Stack, ...]
-    """What both take after all others; the second takes the adjoints of results and of arrays before them."""
+    """The last parameters of both functions. In the second one, the adjoints of results and of arrays precede them."""
 
 
 def has_shadow(argument: Value) -> bool:

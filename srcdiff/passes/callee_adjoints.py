@@ -251,7 +251,7 @@ def _read_backwards(reversal: Reversal) -> frozenset[Value]:
 
 
 class _Reads:
-    """Where a function reads which memory; `takes` has for functions the arguments that their reverse sweeps take."""
+    """The places where a function reads memory. `takes` has the arguments of the reverse sweeps of functions."""
 
     def __init__(self, function: Function, takes: dict[str, tuple[int, ...]]) -> None:
         self.structure, self.takes = structure_of(function), takes
@@ -271,7 +271,7 @@ class _Reads:
         return operation.uses()
 
     def before(self, call: Call) -> frozenset[Value]:
-        """What may be read before the call."""
+        """The memory that may be read before the call."""
         start, around = self.structure.start, set(self.loops(call))
         found = [m for o, m in self.places if start[o] < start[call] or around.intersection(self.loops(o))]
         return frozenset[Value]().union(*found)

@@ -64,9 +64,9 @@ class _Choice:
     slots: tuple[int, ...]
     """Places among the loop's parameters."""
     given: tuple[Value, ...]
-    """What they become."""
+    """Their new values."""
     operations: tuple[Operation, ...]
-    """What all of that is computed by, in order of text."""
+    """The operations that compute all of these, in text order."""
 
 
 class _Choosing:
@@ -102,7 +102,7 @@ class _Choosing:
         return None
 
     def choice_by(self, decision: If | Apply, side: int, loop: Loop) -> _Choice | None:
-        """What this side of a decision gives to the loop's numbers, where the other side leaves them as they were."""
+        """The values that this side of a decision gives the loop's numbers. The other side leaves them unchanged."""
         sides = [b.yields for b in decision.blocks()] if isinstance(decision, If) else [(a,) for a in decision.args[1:]]
         inside = decision.blocks()[side].operations if isinstance(decision, If) else ()
         slots, given = list[int](), list[Value]()

@@ -32,7 +32,7 @@ def close_induction_variables(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """What an integer grows by, from iteration to iteration: `first`, then `second` more each time."""
+    """The increment of an integer per iteration: `first`, and `second` more in each further iteration."""
 
     first: Affine
     second: int
@@ -116,7 +116,7 @@ class _ClosedForms:
         return self.sum(way if step == 1 else build.apply("floor_divide", way, loop.bounds[2]), first, second)
 
     def sum(self, number: Value, first: Value, second: int) -> Value:
-        """What so many iterations add."""
+        """The sum of the increments of this many iterations."""
         build = self.builder
         total = build.apply("multiply", number, first)
         if not second:

@@ -102,7 +102,7 @@ class Compilation(State):
     """Loops over `prange`, and what is taken on the user's word of them."""
 
     choices: tuple[Choice, ...] = ()
-    """What was chosen for each loop, if threads share loops."""
+    """The decision for each loop, if threads share loops."""
 
     @property
     def further(self) -> dict[str, Abstract]:
@@ -131,5 +131,5 @@ class Compilation(State):
 
     @property
     def span(self) -> Span:
-        """Where the function is defined."""
+        """The place where the function is defined."""
         return self.request.captured.span

@@ -28,7 +28,7 @@ from srcdiff.ir.types import INT, element_type
 def assign_consecutive_elements(function: Function) -> Function:
     """The function with arrays of zeros that are filled in order, and without their zeros."""
     if not any(isinstance(o, Apply) and o.primitive == "floor_divide" for o in walk(function.body)):
-        return function  # what is affine is known to other passes
+        return function  # affine indices are handled by other passes
     filling = _Filling(structure_of(function), points_to(function))
     return changed(function, body=filling.block(function.body))
 
@@ -86,7 +86,7 @@ class _Filling:
         return any(array in self.sites.get(v, frozenset()) for v in used)
 
     def index_behind(self, outer: Loop, store: Store) -> Value | None:
-        """What says where a row of iterations begins, if the rows follow each other without a gap, from zero on."""
+        """The value that marks the beginning of a row of iterations, if the rows are adjacent and begin at zero."""
         inner = self.structure.owner.get(self.structure.block_of[store])
         if not isinstance(inner, Loop) or self.structure.block_of[inner] is not outer.body or not store.adds:
             return None

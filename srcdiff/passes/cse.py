@@ -47,9 +47,9 @@ class _Share:
         self.known: dict[Value, Value] = {}
         """Values, with those that they are the same as."""
         self.values: dict[Key, Value] = {}
-        """What has been computed, by what it is."""
+        """The computed values, by their definitions."""
         self.loads: dict[Value, dict[Key, Value]] = {}
-        """What elements hold, by the array."""
+        """The known contents of elements, by the array."""
         self.arrays_at: dict[Value, dict[Value, None]] = {}
         """By memory, the arrays there of which elements are known."""
         self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -57,7 +57,7 @@ class _Share:
         self.writes: dict[Block, Sites | None] = {}
         """The memory that a block may write."""
         self.elements: dict[Value, str] = {}
-        """What was stored, with the name of the array."""
+        """The stored values, with the name of the array."""
 
     def run(self) -> Function:
         return changed(self.function, body=self.block(self.function.body))
@@ -105,7 +105,7 @@ class _Share:
         return held is operation.value
 
     def found_again(self, store: Store) -> None:
-        """What was stored need not be loaded."""
+        """A load of a stored value is replaced by that value."""
         if is_kept_by(store.array.array, store.value.scalar):
             self.learn(self.loads_of(store.array), (store.indices, store.value.type), store.value)
             self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
@@ -128,7 +128,7 @@ class _Share:
                 del self.arrays_at[site][array]
 
     def forget(self, written: Sites | None) -> None:
-        """What was loaded from memory that is written is not known any more."""
+        """Forget loads from memory that is written."""
         arrays = self.loads if written is None else {a: None for s in written for a in self.arrays_at.get(s, ())}
         for array in list(arrays):
             self.trail.append((self.loads, array, self.loads.pop(array)))

@@ -43,7 +43,7 @@ from srcdiff.ir.types import Array, element_type
 
 
 def remove_dead_stores(function: Function) -> Function:
-    """What is stored and then added to is stored once; then dead stores, zeros, and copies for the caller go."""
+    """Merge stores with additions to the same element; then remove dead stores, zeros, and copies for the caller."""
     steps = (_Tidy.storing_once, _Tidy.remove_dead_stores_only, _Tidy.starting_by_assignment)
     tidy = _Tidy(function)
     for step in (*steps, _Tidy.giving_back_what_is_there):
@@ -53,7 +53,7 @@ def remove_dead_stores(function: Function) -> Function:
 
 
 def remove_dead_stores_only(function: Function) -> Function:
-    """The function without stores to arrays of its own that nobody reads afterwards."""
+    """The function without stores into arrays of its own that are not read afterwards."""
     return _Tidy(function).remove_dead_stores_only()
 
 
@@ -170,7 +170,7 @@ class _Tidy:
             self.uses.setdefault(value, _Use()).plain = False
 
     def own(self, operation: Operation) -> _Use | None:
-        """The uses of a new array that nobody knows by another name."""
+        """The uses of a new array without aliases."""
         if not isinstance(operation, Alloc):
             return None
         use = self.uses.get(operation.out, _Use())
@@ -179,7 +179,7 @@ class _Tidy:
     # -- stores that are added to at once ----------------------------------------------------------------------------
 
     def storing_once(self) -> Function:
-        """`a[i] = x`, and then `a[i] += y`, is `a[i] = x + y` if nobody looks in between."""
+        """`a[i] = x` and then `a[i] += y` become `a[i] = x + y`, if nothing reads in between."""
         return changed(self.function, body=self.stored_once(self.function.body))
 
     def stored_once(self, block: Block) -> Block:
@@ -209,7 +209,7 @@ class _Tidy:
         known = tuple([self.structure.constants.get(i) for i in indices])
         return known if all(isinstance(k, int) and k >= 0 for k in known) else None  # type: ignore[return-value]
 
-    # -- stores that nobody reads ------------------------------------------------------------------------------------
+    # -- dead stores -------------------------------------------------------------------------------------------------
 
     def remove_dead_stores_only(self) -> Function:
         dead: set[Operation] = set()
@@ -229,7 +229,7 @@ class _Tidy:
         return self.without(dead) if dead else self.function
 
     def last_read(self) -> dict[Value, float]:
-        """Where in the text memory is read for the last time, or that it is given back."""
+        """The last place in the text at which memory is read, or a mark that it is returned."""
         found: dict[Value, float] = {}
         for value in (*self.function.body.yields, *self.function.params):
             found |= dict.fromkeys(self.sites.get(value, ()), math.inf)
@@ -434,7 +434,7 @@ class _Tidy:
         return False
 
     def is_left_to(self, array: Value, others: list[Value]) -> bool:
-        """Whether no other result has its memory, which belongs to nobody else."""
+        """Whether no other result shares its memory, and no one else owns it."""
         memory = self.sites.get(array, frozenset())
         taken = {s for v in (*others, *self.function.params) for s in self.sites.get(v, ())}
         return all(self.is_made_here(s) for s in memory) and not memory & taken

@@ -156,7 +156,7 @@ class Expansion:
         return names
 
     def followed(self, reading: Reading) -> Reading:
-        """What was read of the program, with what now stands for the results of derivatives."""
+        """The program so far, with the values that replace the results of derivatives."""
         return replace(
             reading,
             result=NODES.map(lambda leaf: self.by(leaf) if isinstance(leaf, Value) else leaf, reading.result),

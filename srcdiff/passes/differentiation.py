@@ -31,7 +31,7 @@ from srcdiff.passes.workspace_parameters import with_given_results, with_workspa
 def start_gradient(state: Compilation) -> None:
     """Set up the reversal of the function, from one result, and of the functions that it calls."""
     request = state.request
-    wrt = [v for name in request.wrt for v in chosen(state, name)]  # integers there are why the result is none
+    wrt = [v for name in request.wrt for v in chosen(state, name)]  # integers are the reason for None
     output = output_of(state)
     for name in request.wrt if not state.inside else ():
         state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
@@ -54,7 +54,7 @@ def start_gradient(state: Compilation) -> None:
 
 
 def note_comparisons(state: Compilation, wrt: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """What the user should know of tests that decide what is differentiated."""
+    """The warnings about tests that decide the derivative."""
     written = [p for p in state.main.params if p in state.main.written]
     results = [*outputs, *written]
     tests = equality_tests.equality_tests(state.main, wrt, results)

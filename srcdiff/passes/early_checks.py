@@ -55,7 +55,7 @@ _UNSEEN = (Alloc, Apply, Const, Copy, Dim, Load, References)
 """Operations without visible effects if an error is raised after them."""
 _COMPARISONS = {"not_equal", "equal", "less", "less_equal", "greater", "greater_equal"}
 _PLAIN = {*_COMPARISONS, "logical_and", "logical_or", "logical_not", "add", "subtract", "minimum", "maximum"}
-"""Of what conditions about lengths are made."""
+"""The operations that conditions about lengths consist of."""
 
 Available = Callable[[Value], bool]
 

@@ -203,7 +203,7 @@ class _Picking:
         return any(isinstance(i, Index) or (isinstance(i, Slice) and i.parts()) for i in view.items)
 
     def never_negative(self, block: Block) -> set[Value]:
-        """What counts from the front for certain: constants, counters, their sums, and what arrays of counters hold."""
+        """Values that are certainly nonnegative: constants, counters, their sums, elements of arrays of counters."""
         operations = walk(block)
         found = {v for v, c in self.constants.items() if isinstance(c, int) and c >= 0}
         for o in operations:

@@ -138,7 +138,7 @@ class _Factors:
         return Block(tuple(builder.operations), left)
 
     def result(self, found: _Sum, total: Value, loop: Loop, builder: Builder) -> None:
-        """What the sum was: its start, and the factors times the new sum."""
+        """The old sum: its start, plus the factors times the new sum."""
         term, init, out = found.term, loop.inits[found.slot], loop.outs[found.slot]
         factor = term.invariants[0]
         for other in term.invariants[1:]:
@@ -223,7 +223,7 @@ def _uses(loop: Loop) -> dict[Value, list[Operation | None]]:
 
 
 def _worthwhile(sums: list[_Sum], loop: Loop) -> list[_Sum]:
-    """Those whose terms nobody else needs, so that they need not be computed any more."""
+    """The sums whose terms have no other use, so that they need not be computed any more."""
     uses = _uses(loop)
     while True:
         gone = {step for found in sums for step in found.term.steps} | {found.addition for found in sums}

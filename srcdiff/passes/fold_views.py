@@ -163,7 +163,7 @@ class _Reshaped:
         return _Elements(whole.base, tuple(shape), lambda at: whole.at(tuple(place(at) for place in places)))
 
     def of_slice(self, item: Slice, length: Value) -> tuple[Value, Value]:
-        """Where a slice starts, and how many elements it has."""
+        """The start of a slice, and its number of elements."""
         build = self.build
         if not item.parts():
             return build.const(0), length

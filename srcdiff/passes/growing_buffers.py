@@ -243,7 +243,7 @@ class _Lowering:
         return list(found.values())
 
     def make_longer(self, arrays: Sequence[Value], most: Value) -> None:
-        """Where they are shorter; all are equally long."""
+        """The condition that they are too short. All have the same length."""
         build = self.builder
         is_short = build.apply("less", build.dim(self.now[arrays[0]], 0), most)
         before = tuple([self.now[a] for a in arrays])

@@ -49,7 +49,7 @@ from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
 
 MOST_LANES = 32
-"""How many directions a sweep has, if nothing is said: enough that the primal program costs little beside them."""
+"""The default number of directions of a sweep: enough to make the cost of the primal program small."""
 
 FEW_LANES = 4
 """How many directions a sweep has at least, if threads share the sweeps: each computes the primal program, too."""
@@ -281,7 +281,7 @@ class _Jacobian:
         return out if len(leaf.shape) == 1 else self.reshaped(out, (*leaf.shape, lanes))
 
     def put(self, result: Value, across: _Leaf, part: Value, along: _Leaf, ends: tuple[Value, Value]) -> None:
-        """What the lanes have found, into the Jacobian."""
+        """Store the results of the lanes in the Jacobian."""
         build = self.build
 
         def element(at: tuple[Value, ...]) -> None:

@@ -93,7 +93,7 @@ def joint_functions(callees: Sequence[Function], names: Mapping[str, str]) -> li
     known = {name: Joint(new) for name, new in names.items()}
     try:
         return [_Together(fresh(callee), known).run() for callee in callees]
-    except (_NotJointError, DifferentiationError):  # what cannot be differentiated at all, a pair refuses too
+    except (_NotJointError, DifferentiationError):  # a pair refuses functions without derivative too
         return None
 
 
@@ -104,7 +104,7 @@ class _Swept:
     operations: list[Operation]
     yields: tuple[Value, ...]
     bars: list[Value]
-    """What it adds to the adjoints of the numbers among the parameters."""
+    """The contributions to the adjoints of number parameters."""
 
 
 @dataclass(slots=True)
@@ -356,7 +356,7 @@ def _joined(operations: list[Operation], names: Mapping[str, str], sites: Mappin
 def _moved(
     operations: Sequence[Operation], start: int, end: int, joint: set[str], sites: Mapping[Value, Sites]
 ) -> list[Operation] | None:
-    """What the adjoint of a call needs and what has to be computed before the call then; None if that cannot be."""
+    """The values that the adjoint of a call needs before the call, and their operations; None if impossible."""
     call, adjoint = operations[start], operations[end]
     assert isinstance(call, Call) and isinstance(adjoint, Call)
     count = len(call.args)

@@ -88,7 +88,7 @@ def in_one_lane(function: Function, params: Collection[Value]) -> Function:
 
 
 def _lane_of(array: Value, lane: Value, build: Builder) -> Value:
-    """What one lane has of an array: a number, or an array of its own."""
+    """The part of an array that belongs to one lane: a number, or an array."""
     rank = array.array.rank - 1
     if rank == 0:
         return build.cast(build.load(array, (lane,), array.name), widest(array.type))
@@ -255,12 +255,12 @@ class _Lanes:
         self.shared: dict[Value, Value] = {}
         """Numbers in the buffers of others."""
         self.replaced: dict[Value, list[Value]] = {}
-        """What has to be read before such a number is put there."""
+        """The operations that must be read before such a number is stored."""
         self.buffers: list[Alloc] = []
         self.pending: list[Operation] = []
         """Operations of the next loop over the lanes."""
         self.local: dict[Value, Value] = {}
-        """What the pending operations call the numbers that they read."""
+        """The names of the numbers that the pending operations read."""
         self.lane = Value(INT, "lane")
 
     def run(self) -> Function:
@@ -321,7 +321,7 @@ class _Lanes:
             self.lasting.add(value)
 
     def share_buffers(self) -> None:
-        """A number takes the buffer of another that nobody reads afterwards, instead of a copy of it."""
+        """A number reuses the buffer of another that is not read afterwards, instead of a copy."""
         taken: set[Value] = set()
         for loop, k, block, start in self.carried:
             first = loop.inits[k]
@@ -332,7 +332,7 @@ class _Lanes:
             self.share_with_next(loop, k)
 
     def share_with_next(self, loop: Loop, k: int) -> None:
-        """What a loop passes on is put where it has its parameter, if what is there is not read any more."""
+        """A carried value is stored at the place of its parameter, if the old value is not read any more."""
         param, out, after = loop.params[k], loop.outs[k], loop.body.yields[k]
         computed = after in self.lasting and any(after in o.defines() for o in loop.body.operations)
         if not computed or after in self.shared or after not in self.homes:
@@ -456,7 +456,7 @@ class _Lanes:
         return self.wide.setdefault(array, _widened(array))
 
     def memory(self, operation: Operation) -> None:
-        """What makes memory with lanes, or gives another reference to it."""
+        """An operation that creates memory with lanes, or another reference to it."""
         build = self.build
         if self.ends_pending(operation):
             self.flush()
@@ -516,7 +516,7 @@ class _Lanes:
         return replace(operation, function="matrix_vector", args=(transposed, vector))
 
     def by_columns(self, operation: Library) -> None:
-        """What is linear in the columns of its last argument is called once, with those of all lanes."""
+        """An operation that is linear in the columns of its last argument: one call with the columns of all lanes."""
         build, (first, last) = self.build, operation.args
         (out,), function = operation.outs, _BY_COLUMNS[operation.function]
         if last.array.rank == 1:
@@ -556,7 +556,7 @@ class _Lanes:
         self.lane = Value(INT, "lane")
 
     def argument(self, value: Value) -> Value:
-        """What a call in one lane is given."""
+        """The arguments of a call in one lane."""
         if value not in self.varying:
             return value
         if isinstance(value.type, Scalar):
@@ -566,7 +566,7 @@ class _Lanes:
         return self.build.copy(part, value.name)
 
     def collected(self, first: Value, all_lanes: Value, found: Value) -> Value:
-        """What a call gives, put where all lanes have it."""
+        """Store the results of a call at the places of all lanes."""
         build = self.build
         with build.block() as then:
             shape = tuple(build.dim(found, axis) for axis in range(found.array.rank))
@@ -627,7 +627,7 @@ class _Lanes:
     # -- results -----------------------------------------------------------------------------------------------------
 
     def result(self, value: Value) -> Callable[[], Value]:
-        """What a result is in all lanes, once the last loop over them is written."""
+        """The value of a result in all lanes, after the last loop over them has been written."""
         if isinstance(value.type, Array) and value in self.varying:
             return lambda: self.wide_of(value)
         if isinstance(value.type, Array):

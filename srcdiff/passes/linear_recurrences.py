@@ -218,12 +218,12 @@ class _Splitting:
         return index
 
     def place(self, loop: Loop, found: _Recurrence, known: dict[Value, Value]) -> Value:
-        """Where the part of an element is: at the same index as the element."""
+        """The index of the part of an element: the same as that of the element."""
         index = found.store.indices[self.axis(found, loop)]
         return known.get(index, index)
 
     def rest(self, value: Value, found: _Recurrence, loop: Loop, known: dict[Value, Value]) -> Value | None:
-        """What a value is if the earlier element is zero; None if that is zero."""
+        """The value if the earlier element is zero; None if that value is zero."""
         if value is found.earlier.out:
             return None
         if not self.depends(value, found.earlier.out, loop):
@@ -242,7 +242,7 @@ class _Splitting:
         return None if first is None or second is None else self.builder.apply("multiply", first, second)
 
     def factor(self, value: Value, found: _Recurrence, loop: Loop, known: dict[Value, Value]) -> Value | None:
-        """What the earlier element is multiplied with in a value; None if the value does not depend on it."""
+        """The coefficient of the earlier element in a value; None if the value does not depend on it."""
         if value is found.earlier.out:
             return self.builder.const(1.0)
         if not self.depends(value, found.earlier.out, loop):

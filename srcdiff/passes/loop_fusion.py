@@ -88,14 +88,14 @@ class _Reverse:
 
 @dataclass(slots=True)
 class Between:
-    """What stands between two loops that may become one: parts of it go before them, the rest behind."""
+    """The operations between two loops that may be fused: some move before them, the others after them."""
 
     late: set[Value]
     """Values that are there only when the first loop has run."""
     before: list[Operation] = field(default_factory=list)
     behind: list[Operation] = field(default_factory=list)
     effects: Effects = field(default_factory=Effects)
-    """Of what goes behind."""
+    """Effects of the operations that move after the loops."""
     raising: bool = False
     """Whether something that goes before may raise."""
 
@@ -160,7 +160,7 @@ class _Fuse:
             return False
         facts = list(facts)
         between = Between(set(first.defines()))
-        common = self.effects_once(first).touched & shared  # what is written in between, no later loop may have too
+        common = self.effects_once(first).touched & shared  # memory that others touch too
         for n in range(k + 1, min(len(operations), k + _FARTHEST) if common else 0):
             second = operations[n]
             if isinstance(second, Loop) and self.same_range(first, second, facts):
@@ -207,7 +207,7 @@ class _Fuse:
         return all(self.lengths.alike(x, y, facts) for x, y in sizes) and self.dependence.step(a) in (1, -1)
 
     def range_of(self, loop: Loop) -> tuple[Any, ...]:
-        """What stands for the bounds of a loop."""
+        """The canonical form of the bounds of a loop."""
         if loop not in self.ranges:
             self.ranges[loop] = tuple([self.lengths.size(b) for b in loop.bounds or ()])
         return self.ranges[loop]
@@ -234,7 +234,7 @@ class _Fuse:
         return [*between.before, *zeros, one, *between.behind, *sums]
 
     def learn_effects(self, one: Loop, first: Loop, recurs: bool) -> None:
-        """What a loop does that another has been put into: what is known of the first is not looked for again."""
+        """The effects of a fused loop. The known effects of the first loop are not computed again."""
         count, slots = len(first.body.operations), len(first.params)
         added = self.dependence.effects(one.body.operations[count:])
         added.uses.update(one.inits[slots:], one.body.yields[slots:])
@@ -243,7 +243,7 @@ class _Fuse:
         self.recurrences[one] = recurs or self.dependence.meet_otherwise(one, added, effects)
 
     def effects_once(self, operation: Operation) -> Effects:
-        """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
+        """The reads and writes of an operation, which are needed for each pair of loops around it."""
         if operation not in self.effects_of:
             self.effects_of[operation] = self.dependence.effects((operation,))
         return self.effects_of[operation]

@@ -63,7 +63,7 @@ class _Invariants:
         self.sites: dict[Value, Sites] = dict(points_to(function))
         self.stay = stay
         self.around: list[tuple[set[Value], set[Value]]] = []
-        """Of each loop around, from the outermost: the values that it makes, and the memory that it writes."""
+        """For each enclosing loop, from the outermost: the values that it defines, and the memory that it writes."""
 
     def block(self, block: Block) -> Block:
         """The block with the invariants of its loops before these, from the innermost outwards."""

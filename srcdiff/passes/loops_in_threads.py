@@ -49,7 +49,7 @@ _OPPOSITE = {"greater": "less_equal", "less": "greater_equal"}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen for a loop."""
+    """The decision for a loop."""
 
     span: Span | None
     in_threads: bool
@@ -190,7 +190,7 @@ class _Blocks:
             build.store(part, (block,), out)
 
     def start(self, k: int, kind: str | Extreme) -> Value:
-        """What the reduction of a block starts from: nothing, or for extremes, what all start from."""
+        """The initial value of the reduction of a block: the identity, or for extremes, the common initial value."""
         param = self.loop.params[k]
         if kind not in _NEUTRAL:
             return self.loop.inits[k]

@@ -23,7 +23,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.nodes import Block, Claim, Claims, Load, Loop, Operation, Store, changed, walk
 
 _NUMBERS = itertools.count(1)
-"""Of loops: no two have the same number, though a derivative is written into another program."""
+"""The numbers of loops. They are unique, even when a derivative is inserted into another program."""
 
 
 def check_claims(state: Any) -> None:

@@ -113,7 +113,7 @@ class Reversal:
     restored_parameters: frozenset[Value] = frozenset()
     """The arrays among its parameters that this function leaves as they were."""
     backwards: Function | None = None
-    """That function."""
+    """The function in reverse mode."""
     active: Activity = field(init=False)
     twins: dict[Value, Value] = field(init=False)
     """References, with the references to their adjoints."""

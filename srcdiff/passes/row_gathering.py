@@ -32,7 +32,7 @@ from srcdiff.ir.types import INT, element_type
 from srcdiff.passes.scatter_to_gather import compute_again
 
 _MOST_OPERATIONS = 8
-"""What an amount may take to compute: it is computed once for each neighbour."""
+"""The limit for the cost of an amount, which is computed once for each neighbour."""
 
 
 def gather_rows(function: Function) -> Function:
@@ -54,7 +54,7 @@ class _Nest:
 
 @dataclass(eq=False, slots=True)
 class _Share:
-    """What an iteration adds to an element of a row: the distance of the row, and how the amount is computed."""
+    """An addition to an element of a row: the distance of the row, and the operations that compute the amount."""
 
     store: Store
     distance: int
@@ -183,7 +183,7 @@ class _Rows:
         return all(self.apart.different(x.array, array) for x in others)
 
     def share(self, store: Store, distance: int, nest: _Nest) -> _Share | None:
-        """What is added, if it can be computed anywhere, before the rest of the nest, and for little."""
+        """The added value, if it can be computed anywhere, before the rest of the nest, and cheaply."""
         needed = self.needed((store.value, *store.indices), nest)
         if needed is None:
             return None

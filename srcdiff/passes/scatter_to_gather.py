@@ -43,7 +43,7 @@ from srcdiff.ir.types import INT, element_type
 from srcdiff.passes.branch_sums import take_sums_out_of_branches
 
 _MOST_OPERATIONS, _MOST_OF_A_ROW = 80, 8
-"""What all neighbours together may take to compute, and what is added to one element of a row alone."""
+"""The limits for the cost of all neighbours together, and of an amount for one element of a row."""
 
 
 def gather(function: Function) -> Function:
@@ -58,7 +58,7 @@ def gather(function: Function) -> Function:
 
 @dataclass(eq=False, slots=True)
 class _Share:
-    """What an iteration adds to one neighbour: its distance, and the operations that compute the amount."""
+    """An addition to one neighbour: its distance, and the operations that compute the amount."""
 
     store: Store
     distance: int
@@ -272,7 +272,7 @@ class _Gather:
         is_late: bool,
         builder: Builder,
     ) -> None:
-        """What an iteration near the end adds to one neighbour, if the middle has not done so."""
+        """The addition of an iteration near the end to one neighbour, if the middle has not done it."""
 
         def add() -> None:
             total, known = self.total(loop, shares, lambda _: counter, builder)

@@ -47,7 +47,7 @@ from srcdiff.library.blas_lapack import LIBRARY, is_seen
 from srcdiff.passes.induction_variables import merge_induction_variables
 
 _MOST_CHOICES = 8
-"""Of how many constants a value may be one, to be followed."""
+"""The maximum number of possible constants of a value."""
 
 
 def simplify(function: Function) -> Function:

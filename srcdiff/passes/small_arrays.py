@@ -95,7 +95,7 @@ def replace_small_arrays(function: Function, alone: Collection[Value], tables: b
 
 
 class _RefusedError(Exception):
-    """Groups of arrays that turn out to be better left as they are."""
+    """Groups of arrays for which scalars are not worthwhile."""
 
     def __init__(self, groups: Collection[Value]) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class _RefusedError(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Memory:
-    """What an array is now: its elements, in a row."""
+    """The current contents of an array: its elements as values."""
 
     name: str
     shape: tuple[int, ...]
@@ -132,7 +132,7 @@ class _Reference:
 
     @property
     def elements(self) -> Elements:
-        return np.asarray(self.memory.elements[self.places], dtype=object)  # of arrays without axes, too
+        return np.asarray(self.memory.elements[self.places], dtype=object)  # arrays without axes, too
 
 
 class _CountingBuilder(Builder):
@@ -290,7 +290,7 @@ class _Replacement:
     def load(self, operation: Load) -> None:
         memory, place = self.place(operation)
         element = memory.elements[place]
-        if element is None:  # what was there before is not known to anybody
+        if element is None:  # the old value is unknown
             raise _RefusedError({self.small.group[operation.array]})
         if operation.out.name and not element.name and element not in self.build.constants:
             element.name = operation.out.name
@@ -311,7 +311,7 @@ class _Replacement:
         reference = self.references[access.array]
         try:
             return reference.memory, reference.places[tuple([self.integer(i, access.array) for i in access.indices])]
-        except IndexError:  # which the program raises itself, where it runs with checks
+        except IndexError:  # the program itself raises it, with checks
             raise _RefusedError({self.small.group[access.array]}) from None
 
     def integer(self, value: Value, array: Value) -> int:
@@ -469,7 +469,7 @@ class _Replacement:
         return self.build.const({"bool": False, "int64": 0}.get(memory.type.dtype, 0.0), memory.type)
 
     def stored_in(self, operation: If | Loop) -> list[_Memory]:
-        """What was there before the operation and may be stored to in it."""
+        """The arrays from before the operation that it may store to."""
         inside = [o for block in operation.blocks() for o in walk(block)]
         defined = {v for o in (operation, *inside) for v in (*o.defines(), *o.inner())}
         found: dict[_Memory, None] = {}

@@ -97,7 +97,7 @@ def _refuse(build: Builder, condition: Value, message: str) -> None:
 
 
 def determinant(build: Builder, a: Elements) -> Sequence[Elements] | None:
-    """Of at most three rows: of more, a formula that has a derivative at singular matrices is long."""
+    """For at most three rows. For more, a formula with a derivative at singular matrices would be long."""
     formulas: dict[int, Callable[[Builder, Elements], Value]] = {1: _of_one, 2: _of_two, 3: _of_three}
     return [_array(formulas[len(a)](build, a))] if len(a) in formulas else None
 
@@ -133,7 +133,7 @@ def _of_three(build: Builder, a: Elements) -> Value:
 
 
 def cholesky(build: Builder, a: Elements) -> Sequence[Elements]:
-    """Of the lower triangle; the other one is not read."""
+    """Reads the lower triangle only."""
     found = np.full(a.shape, build.const(0.0, a[0, 0].scalar), dtype=object)
     for j in range(len(a)):
         conjugates = _conjugates(build, found[j, :j])
@@ -201,4 +201,4 @@ FORMULAS: dict[str, Formula] = {
     "det": determinant,
     "cholesky": cholesky,
 }
-"""By the name of the row of the library; None where there is none for matrices of this size."""
+"""By the name of the library row; None if there is none for matrices of this size."""

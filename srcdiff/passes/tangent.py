@@ -82,7 +82,7 @@ def tangents_of_callees(callees: Sequence[Function]) -> tuple[Function, ...]:
     found: list[Function] = []
     names = {callee.name for callee in callees}
     for callee in callees:
-        if tangent_name(callee.name) in names:  # of an earlier direction
+        if tangent_name(callee.name) in names:  # from an earlier direction
             found.append(callee)
             continue
         copy = fresh(callee)

@@ -55,7 +55,7 @@ class WorkspaceBuffer:
     is_copy: bool = False
     """Whether it is the copy of another one of the workspace: without a workspace, that is returned itself."""
     lengths: Sequence[Any] = ()
-    """Of a result that the caller allocates: numbers, or the position of an argument and its axis."""
+    """The shape of a result that the caller allocates: numbers, or the position of an argument and its axis."""
 
     def shape_for(self, values: Sequence[Any]) -> tuple[int, ...]:
         """The shape of a result that the caller allocates, for the arguments of the compiled function."""

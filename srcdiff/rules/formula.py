@@ -17,7 +17,7 @@ from srcdiff.rules.table import CONSTANTS, OPERATORS, RULES, Rule, application
 Environment = Mapping[str, Callable[[], Value]]
 Number = int | float | complex
 Computed = Callable[[str, Sequence[Value | Number]], Value | None]
-"""Where a program has the result of a primitive on arguments, if it computes it."""
+"""A function that finds the value of a primitive on arguments, if the program computes it."""
 
 
 def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:

@@ -55,7 +55,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Where an argument may be sampled: open intervals, of real or of whole numbers, or truth values."""
+    """The sampling domain of an argument: open intervals of real numbers or integers, or truth values."""
 
     intervals: tuple[tuple[float, float], ...]
     kind: str = "real"
@@ -267,7 +267,7 @@ def _require_primitive(name: str, count: int) -> None:
 
 
 def _check(formula: ast.expr, known: set[str]) -> None:
-    """That a formula is in the language of the primitives."""
+    """Check that a formula is in the language of the primitives."""
     if isinstance(formula, ast.Name):
         _require(formula.id in known or formula.id in CONSTANTS, f"`{formula.id}` is not bound")
     elif isinstance(formula, ast.Constant):

@@ -154,7 +154,7 @@ def has_attributes(value: Any, text: str, name: Callable[[Any], str]) -> list[st
     """The conditions for the same attributes of an instance itself."""
     plain: Any = type(value)
     if standing(plain) is not None:
-        return []  # what it has beside its fields does not matter
+        return []  # attributes that are not fields do not matter
     kind, found = type(value), []
     own = getattr(value, "__dict__", None)
     if own is not None:

@@ -391,7 +391,7 @@ class CompiledTape:
         chosen = [args[k] for k in self.positions]
         inputs = np.concatenate([_numbers(a) for a in chosen])
         found = self.replay.run(inputs) if self.replay is not None and self._is_current(args) else None
-        if found is None or found[0] != found[0]:  # where the replay has a NaN, a function of `math` may raise
+        if found is None or found[0] != found[0]:  # if the replay has a NaN, a function of `math` may raise
             found = self._record(args).run(inputs)
             assert found is not None, "the record differs from the function that was just recorded"
         value, gradient = found

@@ -164,7 +164,7 @@ class Device:
         return out.reshape(out.size) if a.ndim == 1 or b.ndim == 1 else out
 
     def on_host(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What only NumPy computes, on copies of the arrays."""
+        """Call a function of NumPy on copies of the arrays, on the host."""
         found = function(*(self.host_array(a) for a in args))
         if isinstance(found, tuple):
             return tuple(self.array(x) if isinstance(x, np.ndarray) else x for x in found)
@@ -205,7 +205,7 @@ def as_given(result: Any, example: Any, device: Device) -> Any:
     if hasattr(example, "copy_to_host"):
         return result
     library = sys.modules.get(type(example).__module__.partition(".")[0])
-    make = getattr(library, "asarray", None)  # of CuPy and PyTorch
+    make = getattr(library, "asarray", None)  # CuPy and PyTorch
     return result if make is None else make(result)
 
 

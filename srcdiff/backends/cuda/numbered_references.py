@@ -41,7 +41,7 @@ Numbers = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What makes an array: an allocation or a parameter, and views of it."""
+    """The origin of an array: an allocation or a parameter, and views of it."""
 
     root: Value
     views: tuple[View, ...]
@@ -111,7 +111,7 @@ class _Lowering:
                 known += [s for s in sources.values() if s not in known]
 
     def passed_on(self, value: Value) -> list[Value] | None:
-        """What an array is that a branch or a loop yields."""
+        """The array that a branch or a loop yields."""
         if value in self.given:
             loop, k = self.given[value]
             return [loop.inits[k], loop.body.yields[k]]
@@ -177,7 +177,7 @@ class _Lowering:
         return max(len(self.own_numbers(s)) for s in sources)
 
     def own_numbers(self, source: _Source) -> list[Value | int]:
-        """What tells one array of a source from another: its number, its lengths by axis, and the numbers in views."""
+        """The properties that distinguish arrays of one origin: number, lengths by axis, and the numbers in views."""
         found: list[Value | int] = []
         if source.root in self.numbers:
             found += [self.numbers[source.root], *range(source.root.array.rank)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def load_on_device(generated: Generated, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """What calls the host's code, which launches kernels; Numba compiles them when that is first called."""
+    """Calls the host's code, which launches kernels. Numba compiles them in the first call."""
     return OnDevice(generated, options)
 
 

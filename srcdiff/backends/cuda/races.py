@@ -145,7 +145,7 @@ class _Differing:
 
 
 def ends_of(loop: Loop) -> list[Value]:
-    """What decides how many iterations a loop makes."""
+    """The values that determine the trip count of a loop."""
     found = list(loop.bounds or ())
     if loop.test is not None:
         found += loop.test.yields

@@ -26,7 +26,7 @@ FUNCTIONS = ("xxdot", "xxgemv", "xxgemm")
 
 @functools.cache
 def ensure_found() -> None:
-    """Let Numba's functions know where BLAS is; raises ImportError where there is none."""
+    """Register the addresses of BLAS with Numba. Raises ImportError if there is none."""
     if "scipy.linalg" in sys.modules or not _find():
         from numba.np import linalg
 

@@ -28,7 +28,7 @@ from srcdiff.backends.numba.interrupts import held_back
 from srcdiff.diagnostics.garbage import seldom_collected
 
 OK, RAISED, WRONG_LENGTH, NULL = 0, 1, -1, -2
-"""What the function returns."""
+"""The return codes of the function."""
 
 
 def text_of(count: int, call: Sequence[str], value: str, stores: Sequence[str], *, catches: bool = True) -> str:

@@ -122,7 +122,7 @@ class _Rewriting:
     def is_used_here_only(self, variable: ir.Var) -> bool:
         """Whether neither the sum nor its copies are used but by the phi node."""
         while True:
-            if self.uses[variable.name] > 2:  # where it is defined, and here
+            if self.uses[variable.name] > 2:  # at its definition, and here
                 return False
             value = self.definition[variable.name]
             if not isinstance(value, ir.Var):

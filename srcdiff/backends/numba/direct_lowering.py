@@ -31,7 +31,7 @@ class DirectLower(Lower):
 
     @functools.cached_property
     def fields(self) -> dict[str, dict[Any, Any]]:
-        """Of arrays in variables, the data, shapes and strides that the block has looked up."""
+        """The data, shapes and strides of arrays in variables that the block has loaded."""
         return {}
 
     def field(self, name: str, *place: Any) -> Any:

@@ -30,7 +30,7 @@ from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
 
 
 def compiler(*, vector_functions: bool) -> type[CompilerBase]:
-    """What compiles instead of Numba's own compiler."""
+    """The replacement of Numba's compiler."""
     llvm_options.ensure_set()
     return _VectorCompiler if vector_functions and are_used() else _Compiler
 
@@ -71,7 +71,7 @@ class _Lower(DirectLower):
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        if name in self.borrowed:  # what an iteration before has put there is not released either
+        if name in self.borrowed:  # an object from an earlier iteration is not released either
             with self.not_counting():
                 super().storevar(value, name, argidx)
         else:
@@ -163,7 +163,7 @@ class _Lower(DirectLower):
         inside.attributes.add("noinline")  # LLVM does less for a function that calls `setjmp`
         self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
         with stack.entered(builder, inside):
-            name = self.func_ir.func_id.func_name.rstrip("_")  # which is there where a recursive function has the name
+            name = self.func_ir.func_id.func_name.rstrip("_")  # it exists if a recursive function has the name
             self.return_exception(RecursionError, (stack.MESSAGE.format(name),))  # type: ignore[no-untyped-call]
         self.function = inside
         self.entry_block = inside.append_basic_block("entry")

@@ -59,7 +59,7 @@ more than the gap of 1 MB that Linux keeps between an unlimited stack and other 
 _MOST = 1 << 30
 """The part of an unlimited stack that is used, so that unbounded recursion does not exhaust the memory."""
 _ASSUMED = 1 << 18
-"""Where the system does not answer, so much is taken to be left."""
+"""The assumed stack size if the system does not answer."""
 
 # `ask` writes the two ends of the stack; it returns zero if the system does not provide them.
 _LINUX = """

@@ -46,7 +46,7 @@ class _Clock:
         progress.step(stage)
 
     def leave(self) -> None:
-        """Leave the innermost stage, if any is open: Numba may have been compiling before somebody began to listen."""
+        """Leave the innermost stage, if any is open: Numba may have started before the listener was installed."""
         self.count()
         if self.open:
             self.open.pop()

@@ -54,7 +54,7 @@ def _after_fork() -> None:
 
 @functools.cache
 def functions() -> dict[str, Any]:
-    """What outlined loops are called by, and what compiled code has instead of functions in the text."""
+    """The names by which outlined loops are called, and the replacements of functions in the text."""
     from numba.core import types
     from numba.extending import intrinsic
 

@@ -115,7 +115,7 @@ def _variants(module: ir.Module, function: ir.Function, features: Sequence[str])
     for lanes, vector_name in vector_functions(name, bits, arity, features).items():
         vector = ir.VectorType(function.ftype.return_type, lanes)
         whole = _function(module, ir.FunctionType(vector, [vector] * arity), vector_name)
-        if name == "tanh":  # of singles it is `tanhf`
+        if name == "tanh":  # for float32, it is `tanhf`
             exponential = vector_functions("exp", bits, 1, features)[lanes]
             whole = _tanh(module, _function(module, whole.ftype, exponential))
         variants[whole] = f"_ZGV_LLVM_N{lanes}{'v' * arity}_{scalar}"
@@ -130,7 +130,7 @@ _NEAR = 0.625
 
 
 def _tanh(module: ir.Module, exponential: ir.Function) -> ir.Function:
-    """Of doubles, in two thirds of the time that the library takes: by a quotient near zero, else by `exp`."""
+    """For doubles, in two thirds of the time of the library: by a quotient near zero, otherwise by `exp`."""
     vector = exponential.ftype.return_type
     function = _function(module, exponential.ftype, f"srcdiff.tanh.{exponential.name}")
     if function.is_declaration:
@@ -153,7 +153,7 @@ def _tanh(module: ir.Module, exponential: ir.Function) -> ir.Function:
         far = builder.fsub(all_of(1.0), builder.fdiv(all_of(2.0), grown))
         found = builder.select(builder.fcmp_ordered("<", square, all_of(_NEAR**2)), near, far)
         copysign = _function(module, ir.FunctionType(vector, [vector] * 2), f"llvm.copysign.v{vector.count}f64")
-        builder.ret(builder.call(copysign, [found, x]))  # of minus zero, too
+        builder.ret(builder.call(copysign, [found, x]))  # also for minus zero
     return function
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MODULES = "srcdiff.generated."
 """The prefix of module names; modules that Numba compiles are in `sys.modules`."""
 QUOTIENT = "__quotient__"
-"""What divisions call; no variable has this name."""
+"""The name of the function that divisions call. No variable has this name."""
 
 
 _numbers = itertools.count(1)
@@ -74,7 +74,7 @@ def load(
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     tree = ast.parse(text) if spelling is None else spelling.visit(ast.parse(text))
     exec(compile(tree, file, "exec"), namespace)
-    for function in namespace.values():  # which go together, as each has all of them for its globals
+    for function in namespace.values():  # they stay together, because each has all of them as globals
         if isinstance(function, types.FunctionType) and function.__code__.co_filename == file:
             weakref.finalize(function, linecache.cache.pop, file, None).atexit = False
             break
