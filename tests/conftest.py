@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The garbage collector leaves the tests themselves alone: they are many, and each collection would visit them."""
+    """The garbage collector skips the tests themselves. They are many, and each collection would traverse them."""
     gc.collect()
     gc.freeze()
 

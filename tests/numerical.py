@@ -96,7 +96,7 @@ def _kinked(centre: float, ahead: np.ndarray, behind: np.ndarray, steps: Sequenc
 
 
 def parts_of(value: Any) -> list[Any] | None:
-    """What a structure consists of: a tuple, a list, a dictionary or an instance of a class; None of anything else.
+    """The parts of a structure: a tuple, a list, a dictionary or an instance of a class; None for other values.
 
     >>> parts_of({"x": 1.0, "y": 2.0})
     [1.0, 2.0]
@@ -111,7 +111,7 @@ def parts_of(value: Any) -> list[Any] | None:
 
 
 def with_parts(value: Any, parts: Sequence[Any]) -> Any:
-    """A structure like the given one, of other parts.
+    """A structure of the same form with other parts.
 
     >>> with_parts({"x": 1.0, "y": 2.0}, [3.0, 4.0])
     {'x': 3.0, 'y': 4.0}

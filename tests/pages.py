@@ -161,8 +161,8 @@ def _scipy_functions() -> str:
 
 
 def _special_functions() -> str:
-    """The functions of `scipy.special`, with the largest errors that were measured."""
-    from tests.scipy.special_table import printed_errors  # which needs mpmath
+    """The functions of `scipy.special`, with the largest measured errors."""
+    from tests.scipy.special_table import printed_errors  # it imports mpmath
 
     return reference.special_functions(printed_errors()).markdown()
 

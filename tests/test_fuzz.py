@@ -148,7 +148,7 @@ WHOLE = """
     np.outer np.linalg.solve np.linalg.inv np.concatenate np.stack np.add.at np.take np.argsort np.broadcast_to np.any
     a.reshape a.ravel a.sum parts.append parts.pop
 """
-#: What some of the programs of each kind of construct must contain.
+#: Constructs that some of the programs of each kind must contain.
 TEXTS_OF_KINDS = {
     "classes": ("class Body", "(Body):", "super()", "@property", "__add__", ".advance(", "for each in "),
     "complex": ("1j", ".conj", "cmath.", "np.fft.fft", "np.linalg.solve", ".real", ".imag", "dtype=complex"),

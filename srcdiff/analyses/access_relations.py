@@ -103,7 +103,7 @@ def _meeting(
     for found, loops in ((first, a_names), (second, b_names)):
         for index in (i for i in (*found.indices, *found.inner) if i is not None):
             if not _is_negative_nowhere(index, loops, structure):
-                # only where both run does it matter: `u[n - 1]` and a loop over range(1, n - 1) need no empty `u`
+                # only iterations of both loops matter: `u[n - 1]` and a loop over range(1, n - 1) need no empty `u`
                 negative = f"{names.text(index, _counters(loops))} < 0"
                 if not _is_empty(variables, [*constraints, negative, *_lengths(names, structure)], names):
                     return None

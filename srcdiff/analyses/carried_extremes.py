@@ -30,26 +30,26 @@ from srcdiff.ir.types import Array, is_float
 _PURE = (Apply, Const, Load, Dim)
 _NUMBERS = ((2, 1), (1, 2), (1, 1))
 _NAN = ((math.nan, 1.0), (1.0, math.nan), (math.nan, math.nan))
-"""New numbers, and those so far."""
+"""The new numbers, and those so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """Parameters of a loop that one comparison decides."""
+    """Parameters of a loop that one comparison updates."""
 
     key: int
-    """The place of the number that is compared among the parameters of the loop."""
+    """The position of the compared number among the parameters of the loop."""
     slots: tuple[int, ...]
-    """The places of all that change with it."""
+    """The positions of all parameters that change with it."""
     comparison: str
-    """The primitive by which a new number is better: `greater` or `less`."""
+    """The primitive that compares a new number with the best one: `greater` or `less`."""
     takes_nan: bool
-    """Whether the first NaN is better than all numbers."""
+    """Whether the first NaN counts as better than all numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """One place where a carried value becomes another one."""
+    """A place where a carried value is replaced by another one."""
 
     condition: Value
     taken: bool
@@ -93,8 +93,7 @@ class _Search:
     # -- where a value changes -----------------------------------------------------------------------------------------
 
     def decisions(self, loop: Loop, k: int) -> list[_Decision] | None:
-        """The decisions between a parameter and what the next iteration gets, the last one first; None if there is
-        anything else between them."""
+        """The decisions between a parameter and its next value, the last one first; None if it changes otherwise."""
         if isinstance(loop.params[k].type, Array):
             return None
         return self.between(loop.params[k], loop.body.yields[k])
@@ -123,10 +122,10 @@ class _Search:
                 return [_Decision(condition, taken, new, so_far), *before]
         return None
 
-    # -- what decides --------------------------------------------------------------------------------------------------
+    # -- the comparison ------------------------------------------------------------------------------------------------
 
     def table(self, decision: _Decision) -> tuple[str, bool, bool] | None:
-        """The primitive, whether NaN is better, and whether the first of equal numbers stays."""
+        """The primitive, whether NaN counts as better, and whether the first of equal numbers stays."""
         with_nan = is_float(decision.new.type)
         found = []
         for new, so_far in (*_NUMBERS, *(_NAN if with_nan else ())):
@@ -140,7 +139,7 @@ class _Search:
         return "greater" if larger else "less", nan[:1] == [True], not equal
 
     def evaluated(self, value: Value, known: dict[Value, float]) -> float | None:
-        """A formula of a new number and the one so far; None if it has other parts."""
+        """A comparison of a new number with the best one; None if it has other parts."""
         if value in known:
             return known[value]
         operation = self.dependence.definition.get(value)
@@ -160,17 +159,17 @@ class _Search:
                 return found
         return None
 
-    # -- what else uses it ---------------------------------------------------------------------------------------------
+    # -- other uses ----------------------------------------------------------------------------------------------------
 
     def is_closed(self, slots: list[int]) -> bool:
-        """Whether nothing in the loop depends on these parameters but the parameters themselves."""
+        """Whether no other value in the loop depends on these parameters."""
         self.tainted = {self.loop.params[k] for k in slots}
         if not all(self.passes(o) for o in self.loop.body.operations):
             return False
         return all((v in self.tainted) == (k in slots) for k, v in enumerate(self.loop.body.yields))
 
     def passes(self, operation: Operation) -> bool:
-        """Note what depends on the parameters; False if the effect of an operation does."""
+        """Record the values that depend on the parameters. False if an operation with an effect does."""
         used = self.tainted.intersection(operation.uses())
         match operation:
             case Apply():

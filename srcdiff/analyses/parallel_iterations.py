@@ -130,7 +130,7 @@ class ParallelIterations:
             yield store, store in alone
 
     def blocks_around(self, operation: Operation, loop: Loop) -> Iterator[Block]:
-        """The block of an operation, and those around it up to the body of the loop."""
+        """The block of an operation, and the enclosing ones up to the body of the loop."""
         structure = self.dependence.structure
         block = structure.block_of[operation]
         yield block

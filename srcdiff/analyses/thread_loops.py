@@ -58,11 +58,11 @@ class Shared:
     """The information that threads need to share a loop."""
 
     reductions: tuple[str | Extreme, ...]
-    """For each parameter of the loop, the reduction that it is: the primitive, or the extreme that it belongs to."""
+    """The reduction of each parameter of the loop: the primitive, or the extreme that it belongs to."""
     private: tuple[Value, ...]
     """The arrays outside the loop that all iterations may add to: each block of iterations adds to one of its own."""
     on_word: bool = False
-    """Whether its iterations are independent because the user says so."""
+    """Whether its iterations are assumed to be independent because of a `prange`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Dependence(Dependence):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.on_word = False
-        """Whether iterations were taken for independent because the user says so."""
+        """Whether iterations were assumed to be independent because of a `prange`."""
         self.rows: dict[frozenset[Value], Loop] = {}
         """A loop parameter and a view, which are different in each iteration of the loop."""
         for operation in walk(function.body):
@@ -156,7 +156,7 @@ class ThreadLoops:
         return private if isinstance(private, Alone) else Shared(reductions, private, self.dependence.on_word)
 
     def reductions(self, loop: Loop) -> tuple[str | Extreme, ...] | Alone:
-        """The reductions that the parameters of a loop are."""
+        """The reductions in the parameters of a loop."""
         found: dict[int, str | Extreme] = {}
         for k, param in enumerate(loop.params):
             kind = None if isinstance(param.type, Array) else reduction_of(self.dependence, loop, k)
@@ -173,7 +173,7 @@ class ThreadLoops:
         return tuple([found[k] for k in range(len(loop.params))])
 
     def primitive(self, loop: Loop, k: int) -> str:
-        """The primitive of a reduction that has no other one; empty if it has."""
+        """The primitive of a reduction that consists of one primitive; empty for others."""
         value, names = loop.body.yields[k], set[str]()
         while value is not loop.params[k]:
             operation = self.dependence.definition.get(value)

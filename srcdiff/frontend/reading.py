@@ -89,4 +89,4 @@ class Reading:
     draws: bool = False
     """Whether it draws random numbers. Then it must not be called twice, because the draws would differ."""
     unchosen: frozenset[Value] = frozenset()
-    """Parameters in active structures that have no derivative, because the caller has chosen others."""
+    """Parameters in active structures without derivative, because the caller has chosen others."""

@@ -356,7 +356,7 @@ def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any,
 
 
 def complex_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
-    """As above; of each vector, LAPACK makes the largest element real."""
+    """The same, for LAPACK's choice of a real largest element in each vector."""
     n = len(values)
     along = matrix_matrix(vectors.conj().T, vectors_bar)
     straight = np.zeros((n, n), a.dtype)

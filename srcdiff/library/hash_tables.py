@@ -17,15 +17,15 @@ from srcdiff.library.language import is_array
 
 
 class HashTable:
-    """The keys and values, and where to look for a key."""
+    """The keys and values, and the table of positions."""
 
     order: Any
     contents: Any
     places: Any
-    """Where in the contents the values are, if these are arrays: another array under a key comes behind the others."""
+    """The positions of the values in the contents, if these are arrays. New arrays are appended."""
     slots: Any
     told: Any
-    """The type of the values, if Numba was told it."""
+    """The type of the values, if it is declared to Numba."""
 
     def __len__(self: Any) -> Any:
         return len(self.order)
@@ -131,7 +131,7 @@ class HashTable:
         return self.slots[slot]
 
     def append(self: Any, key: Any, value: Any) -> None:
-        """Add a key that is not there yet."""
+        """Add a key that does not exist yet."""
         self.order.append(key)
         self.contents.append(converted(self, value))
         if is_array(value):
@@ -143,14 +143,14 @@ class HashTable:
             put(self.slots, key, count - 1)
 
     def enter_all(self: Any) -> None:
-        """Enter all keys of a table that was made of lists."""
+        """Insert all keys of a table that was created from lists."""
         places = 8
         while places < 2 * len(self.order):
             places = 2 * places
         self.arrange(places)
 
     def arrange(self: Any, places: Any) -> None:
-        """Enter all keys anew, into a number of places."""
+        """Insert all keys again, into a table of this size."""
         slots = np.full(places, -1)
         for k, key in enumerate(self.order):
             put(slots, key, k)
@@ -158,7 +158,7 @@ class HashTable:
 
 
 def listed_keys(order: Any, width: Any) -> Any:
-    """The keys of an array, of which each row is one."""
+    """The keys of an array, one for each row."""
     if width == 1:
         return [row[0] for row in order]
     if width == 2:
@@ -167,7 +167,7 @@ def listed_keys(order: Any, width: Any) -> Any:
 
 
 def put(slots: Any, key: Any, position: Any) -> None:
-    """Enter a key that is not there yet."""
+    """Insert a key that does not exist yet."""
     last = len(slots) - 1
     slot = mixed(key) & last
     while slots[slot] >= 0:
@@ -176,17 +176,17 @@ def put(slots: Any, key: Any, position: Any) -> None:
 
 
 def converted(table: Any, value: Any) -> Any:
-    """A value as a dictionary of Numba's holds it: see handlers/numba_containers.py."""
+    """A value as Numba's dictionary stores it: see handlers/numba_containers.py."""
     return value
 
 
 def integer_key(key: Any) -> Any:
-    """A key, which must be an integer: see handlers/numba_containers.py."""
+    """A key. It must be an integer: see handlers/numba_containers.py."""
     return key
 
 
 def mixed(key: Any) -> Any:
-    """An integer whose lowest bits depend on all bits of the key."""
+    """A hash: an integer whose lowest bits depend on all bits of the key."""
     if isinstance(key, tuple):
         found = 0
         for part in key:

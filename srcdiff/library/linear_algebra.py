@@ -218,7 +218,7 @@ def of_hermitian(a: Any, triangle: Any) -> Any:
 
 
 def stacked_pair(function: Any, a: Any, dtype: Any) -> Any:
-    """A vector of a type and a matrix for each matrix of a stack."""
+    """A vector of this type and a matrix, for each matrix of a stack."""
     if a.ndim == 2:
         return function(a)
     values, vectors = np.empty(first_of(a.shape, -1), dtype), np.empty(a.shape, a.dtype)

@@ -64,7 +64,7 @@ TAKES_COMPLEX = frozenset(
 """The functions that support complex numbers. All others refuse them."""
 
 ORDERS = frozenset(sorting.FUNCTIONS.values()) | {sorting.sort_in_place, sorting.partition_in_place}
-"""The functions that need to know which of two numbers is larger."""
+"""The functions that compare numbers by size."""
 
 STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
 """By the function of the standard library."""

@@ -134,7 +134,7 @@ def solve_ivp(
         return found
 
     def places_of(event: Any) -> Any:
-        """The places where an event happens, in order, and the steps in which they are."""
+        """The times of an event, in order, and the steps that contain them."""
         after = value_of(event, at[0], states[0])
         count, steps, heights = 0, np.empty(len(at), np.int64), np.empty((len(at), 2))
         for step in range(len(at) - 1):
@@ -194,7 +194,7 @@ def solve_ivp(
 
 
 def number_until(places: Any, last: Any) -> Any:
-    """How many places are not behind the last one."""
+    """The number of times that are not after the last one."""
     count = 0
     while count < len(places) and places[count] <= last:
         count += 1
@@ -226,7 +226,7 @@ def crosses(event: Any, before: Any, after: Any) -> Any:
 
 
 def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, low_height: Any, high: Any, high_height: Any) -> Any:
-    """The place between two places where the height is zero, with the derivatives of the equation."""
+    """The time between two times at which the height is zero, with derivatives by the implicit function theorem."""
 
     def solver(height: Any, start: Any) -> Any:
         return bracketed(height, low, low_height, high, high_height, 1e-14, 4e-15, 200)

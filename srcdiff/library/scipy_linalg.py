@@ -470,4 +470,4 @@ TAKES_COMPLEX = frozenset(
         *(det, inv, pinv, lstsq, norm, expm, block_diag, toeplitz, circulant, hankel),
     )
 )
-"""The functions that are right for complex numbers, too."""
+"""The functions that support complex numbers."""

@@ -51,5 +51,5 @@ def functions(module: str) -> dict[str, Any]:
 
 
 def takes_complex(function: Any) -> bool:
-    """Whether a function of the library is right for complex numbers: `TAKES_COMPLEX` of its module has those."""
+    """Whether a function of the library supports complex numbers: `TAKES_COMPLEX` of its module lists them."""
     return function in getattr(sys.modules.get(function.__module__), "TAKES_COMPLEX", ())

@@ -22,7 +22,7 @@ from srcdiff.signature.standing_classes import stands_for
 
 @dataclass(frozen=True)
 class TypedList:
-    """Stands for `numba.typed.List`."""
+    """A `numba.typed.List`."""
 
     items: Any
 
@@ -45,12 +45,12 @@ class TypedList:
 
 @dataclass(frozen=True)
 class TypedTable:
-    """Stands for `numba.typed.Dict`, with integers or tuples of integers as keys."""
+    """A `numba.typed.Dict` with integers or tuples of integers as keys."""
 
     contents: Any
     order: Any
     width = 1
-    """How many integers a key is made of."""
+    """The number of integers in a key."""
 
     @staticmethod
     def __srcdiff_parts__(value: Any) -> list[Any]:
@@ -71,13 +71,13 @@ class TypedTable:
 
 
 class TypedPairs(TypedTable):
-    """The same, with pairs of integers as keys."""
+    """The same, for pairs of integers as keys."""
 
     width = 2
 
 
 class TypedTriples(TypedTable):
-    """The same, with three integers in a key."""
+    """The same, for three integers as a key."""
 
     width = 3
 
@@ -87,7 +87,7 @@ _TABLES = {1: TypedTable, 2: TypedPairs, 3: TypedTriples}
 
 @dataclass(frozen=True)
 class TypedDictionary:
-    """Stands for `numba.typed.Dict`, with strings as keys."""
+    """A `numba.typed.Dict` with strings as keys."""
 
     entries: Any
 
@@ -119,7 +119,7 @@ _ARRAYS = (types.Float, types.Integer, types.Boolean, types.Complex)
 
 
 def elements_of(items: Any, kind: Any) -> list[Any]:
-    """The elements of a list of Numba's."""
+    """The elements of a Numba list."""
     if not len(items) or not isinstance(kind, _ARRAYS):
         return list(items)
     found: list[Any] = as_array()(items, np.empty(len(items), str(kind))).tolist()
@@ -128,7 +128,7 @@ def elements_of(items: Any, kind: Any) -> list[Any]:
 
 @functools.cache
 def as_array() -> Callable[[Any, Any], Any]:
-    """A compiled function that writes the elements of a list into an array."""
+    """A compiled function that copies the elements of a list into an array."""
 
     @njit
     def filled(items, array):  # type: ignore[no-untyped-def]
@@ -146,7 +146,7 @@ def _listed(value: Any) -> tuple[Any, Any]:
 
 @functools.cache
 def _keys_and_values() -> Callable[[Any], tuple[Any, Any]]:
-    """A compiled function that lists the keys and the values of a dictionary."""
+    """A compiled function that copies the keys and values of a dictionary into lists."""
 
     @njit
     def listed(value):  # type: ignore[no-untyped-def]

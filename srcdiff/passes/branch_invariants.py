@@ -50,10 +50,10 @@ from srcdiff.ir.types import is_inexact, zero_of
 from srcdiff.ir.words import words_for
 
 _QUIET = frozenset({"add", "subtract", "multiply", "negative", "positive", "float", "float64", "absolute"})
-"""Operators and conversions that never raise; functions of NumPy do not either."""
+"""Operators and conversions that never raise. NumPy's functions do not raise either."""
 
 _Place = tuple[Value, int, int]
-"""An array, an axis, and an index along it that may be out of bounds."""
+"""An array, an axis, and an index along it that may be out of range."""
 
 
 def hoist_from_branches(function: Function, stay: Iterable[Value] = ()) -> Function:
@@ -71,9 +71,9 @@ class _Found:
     values: dict[Value, Apply | Load | Const] = field(default_factory=dict)
     """The operations that can be computed before the loop, in text order."""
     places: dict[Value, list[_Place]] = field(default_factory=dict)
-    """The elements that a value is computed from, and that may not exist."""
+    """The elements that a value depends on and that may not exist."""
     wanted: list[Apply] = field(default_factory=list)
-    """The operations that take long, in branches."""
+    """The expensive operations in branches."""
 
 
 class _Branches:
@@ -94,7 +94,7 @@ class _Branches:
         return changed(block, operations=tuple(builder.operations))
 
     def loop(self, written: Loop, loop: Loop, builder: Builder) -> Loop:
-        """The loop without its invariants, which are computed before it; `written` is the loop as it was."""
+        """The loop without its invariants, which are computed before it. `written` is the original loop."""
         if loop.test is not None or loop.bounds is None:
             return loop
         found = self.invariants(written)
@@ -114,11 +114,11 @@ class _Branches:
         return replace(loop, body=substituted(body, lambda v: known.get(v, v)))
 
     def adds_up(self, loop: Loop) -> bool:
-        """Whether the loop carries nothing but sums."""
+        """Whether the loop only carries sums."""
         dependence = dependence_of(self.function)
         return all(dependence.is_sum(loop, k) for k in range(len(loop.params)))
 
-    # -- which operations --------------------------------------------------------------------------------------------
+    # -- selection ---------------------------------------------------------------------------------------------------
 
     def invariants(self, loop: Loop) -> _Found:
         found = _Found()
@@ -156,13 +156,13 @@ class _Branches:
         return True
 
     def doubtful(self, load: Load, block: Block) -> list[_Place]:
-        """The indices that may be out of bounds."""
+        """The indices that may be out of range."""
         if exists(load.array, load.indices, self.structure, block):
             return []
         numbers = [self.structure.constants[i] for i in load.indices]
         return [(load.array, axis, n) for axis, n in enumerate(numbers) if isinstance(n, int)]
 
-    # -- how it is written -------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------------------------
 
     def has_iterations(self, loop: Loop, builder: Builder) -> Value | None:
         assert loop.bounds is not None
@@ -187,7 +187,7 @@ class _Branches:
         known: dict[Value, Value],
         builder: Builder,
     ) -> None:
-        """Compute the values that need these elements, if all conditions hold; `known` has those before the loop."""
+        """Compute the values that need these elements, if all conditions hold. `known` are values before the loop."""
         wanted = [o.out for o in found.wanted if tuple(found.places[o.out]) == places]
         there = {v: known[v] for v in known if set(found.places[v]) <= set(places)}
         needed, chain = set(wanted), list[Operation]()
@@ -229,7 +229,7 @@ def _takes_long(operation: Apply) -> bool:
 
 
 def _without(block: Block, moved: dict[Apply, list[_Place]]) -> Block:
-    """The block without operations that have moved; it raises in their place if elements that they need are missing."""
+    """The block without the moved operations. If elements that they need do not exist, it raises in their place."""
     builder = Builder()
     checked = set[_Place]()
     for operation in block.operations:

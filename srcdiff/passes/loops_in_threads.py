@@ -58,7 +58,7 @@ class Choice:
     reason: str = ""
     """Why one thread runs it."""
     on_word: bool = False
-    """Whether its iterations are independent because the user says so."""
+    """Whether its iterations are assumed to be independent because of a `prange`."""
 
 
 def share_loops(state: Any) -> None:

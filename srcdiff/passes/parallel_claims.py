@@ -61,14 +61,14 @@ def _problem(conflict: Conflict) -> Problem:
 
 
 class _Claimed:
-    """Writes numbers and claims in place of the marks of loops."""
+    """Replaces the marks of loops by numbers and claims."""
 
     def __init__(self) -> None:
         self.numbers: dict[Operation, int] = {}
         self.claims: dict[Operation, Claims] = {}
 
     def add(self, loop: Loop, looked_at: ParallelIterations) -> None:
-        """A loop of which something is taken on the user's word."""
+        """A loop about which a claim of the user is assumed to be true."""
         number = self.numbers[loop] = next(_NUMBERS)
         for access, alone in looked_at.accesses(loop):
             self.claims[access] = (*self.claims.get(access, access.claims), Claim(number, alone))

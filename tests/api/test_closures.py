@@ -1,4 +1,4 @@
-"""Programs for functions that are made anew at each call: they are compiled once, and read the new variables."""
+"""Programs for functions that are created in each call. They are compiled once, and read the new variables."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def test_buffer_that_is_not_full_costs_no_references():
 
 
 def test_list_of_the_caller_stays():
-    """The method is looked up in one block and called in another, in every iteration."""
+    """The method is looked up in one block and called in another one, in every iteration."""
     names: dict[str, Any] = {"compiler": compiler({})}
     text = """
 def fill(kept, n):

@@ -205,7 +205,7 @@ def rows_of_any_length(x, starts):
 
 @njit(parallel=True)
 def two_places(x, places):
-    """Of different loops over the same range, iterations may touch the same elements."""
+    """Iterations of different loops over the same range may touch the same elements."""
     y = np.zeros(len(x))
     for k in range(2):
         for i in prange(len(x)):
@@ -238,7 +238,7 @@ def last_of_equal(x, y):
 
 
 def not_the_largest(x):
-    """The number that is kept is not the one that is compared."""
+    """The stored number differs from the compared one."""
     most = 0.0
     for i in range(len(x)):
         if np.sin(x[i]) > most:

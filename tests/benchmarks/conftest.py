@@ -1,4 +1,4 @@
-"""Configuration of the tests of the benchmark, which collects garbage before each time that it takes."""
+"""Configuration of the benchmark's tests. The benchmark runs the garbage collector before each measurement."""
 
 from __future__ import annotations
 

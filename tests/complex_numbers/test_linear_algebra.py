@@ -32,7 +32,7 @@ WEIGHTS = planar(6, 6)
 
 
 def both(a):
-    """Depends on the sizes and on the phases of the elements."""
+    """A number that depends on the absolute values and the phases of the elements."""
     return np.sum((a * WEIGHTS[: a.shape[0], : a.shape[1]]).real) + np.sum(np.abs(a) ** 3)
 
 

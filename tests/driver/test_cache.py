@@ -725,7 +725,7 @@ def test_timings_tell_the_stages_of_numba(tmp_path):
 
 @pytest.mark.numba
 def test_timings_of_a_gradient_that_only_compiled_code_calls(tmp_path):
-    """It is compiled while Numba compiles its caller, whose beginning nobody followed."""
+    """The function is compiled while Numba compiles its caller, and the start of that compilation was not observed."""
     model = "import numba, srcdiff\ng = srcdiff.grad(lambda x: x * x)\ncaller = numba.njit(lambda x: g(x) + 1.0)\n"
     (tmp_path / "model.py").write_text(model)
     environment = {**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{tmp_path}", "SRCDIFF_TIMINGS": "1"}

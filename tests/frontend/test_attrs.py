@@ -1,4 +1,4 @@
-"""Classes of `attrs`: made, read and written; and named tuples whose classes define operators and methods."""
+"""Classes of `attrs`: creation, reads and writes; and named tuples whose classes define operators and methods."""
 
 import copy
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Attributes that a class declares as integers: they stay integers if the derivative is taken by the whole instance."""
+"""Attributes declared as integers stay integers if the derivative is taken with respect to the whole instance."""
 
 import typing
 from dataclasses import dataclass

@@ -953,7 +953,7 @@ def test_classes_that_say_how_their_attributes_are_accessed_are_refused(function
 
 
 class Damped:
-    """Reads count, and writes are scaled."""
+    """An object that counts reads and scales writes."""
 
     def __init__(self, k, n):
         self.k, self.state, self.reads = k, np.zeros(n), 0

@@ -1,4 +1,4 @@
-"""Dictionaries whose keys are known at run time, and special methods of containers that users write."""
+"""Dictionaries with keys known at run time, and special methods of users' containers."""
 
 import copy
 
@@ -192,7 +192,7 @@ def of_keys_and_values(x, keys):
 
 
 class Table:
-    """A container that a user writes."""
+    """A container of a user."""
 
     def __init__(self, n):
         self.values = np.zeros(n)

@@ -22,7 +22,7 @@ from tests.fuzz.writer import write_case
 #: The number of programs in one batch of a worker, by backend.
 BATCH = {"python": 20, "numba": 2}
 
-#: The kinds of constructs that are in the programs, besides the plain language.
+#: The kinds of constructs in the programs, besides the plain language.
 Kinds = Sequence[str]
 
 

@@ -105,11 +105,11 @@ class Structure:
     """
 
     parts: tuple[tuple[str, Type], ...]
-    maker: str = ""  # the class, or what it is
-    way: str = "{0}.{1}"  # how a part is spelled
-    given: int = 0  # how many parts are arguments of the maker
+    maker: str = ""  # the class, or its kind
+    way: str = "{0}.{1}"  # the expression for a part
+    given: int = 0  # the number of parts that are arguments of the maker
     fixed: tuple[str, ...] = ()  # parts that are only read
-    traits: tuple[str, ...] = ()  # what else can be done with it
+    traits: tuple[str, ...] = ()  # further capabilities
     argument: Callable[[list[Any]], Any] | None = field(
         default=None, compare=False
     )  # makes an argument of a program from values of the parts
@@ -120,7 +120,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A generator of real numbers: what a function returns that yields."""
+    """A generator of real numbers: the result of a function with `yield`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Style:
 
     whole: bool = False
     sizes: tuple[int, int] = (3, 2)
-    constructs: tuple[Callable[[Any], Any], ...] = ()  # of the folder `constructs`, given the writer of a function
+    constructs: tuple[Callable[[Any], Any], ...] = ()  # made for the writer of a function
 
 
 Type = (

@@ -122,7 +122,7 @@ class Tools:
         return self.of(lambda kind: isinstance(kind, Tuple))
 
     def structures(self, maker: str = "") -> list[str]:
-        """The structures, those that one maker makes if it is given."""
+        """The structures, or only those of the given maker."""
         return self.of(lambda kind: isinstance(kind, Structure) and maker in ("", kind.maker))
 
     def functions(self, result: Callable[[Type | None], bool]) -> list[str]:

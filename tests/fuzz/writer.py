@@ -1815,7 +1815,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type], style: Style
 def random_helper(
     random: Random, name: str, parameters: dict[str, Type], result: Type | None, known: dict[str, Type], style: Style
 ) -> tuple[list[str], dict[str, Type]]:
-    """A function whose parameters and whose result are given."""
+    """A function with given parameters and a given result."""
     body = Writer(random, parameters, result, random.randint(0, 4), known, style=style)
     body.iterations = 4
     body.write_body()

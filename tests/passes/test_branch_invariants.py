@@ -1,4 +1,4 @@
-"""Functions that leave branches: what no iteration computes is not needed, and derivatives do not change."""
+"""Functions move out of branches: unneeded values are not computed, and derivatives do not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BACKENDS = pytest.mark.parametrize("backend", ["python", "numba"])
 
 
 def filtered(noise, measured):
-    """A state that skips what is missing."""
+    """A state that skips missing values."""
     state, spread, total = 0.0, 1.0, 0.0
     for value in measured:
         spread = spread + noise[0] ** 2
@@ -66,7 +66,7 @@ def test_element_that_is_missing_where_it_is_read_is_an_error(backend):
 @BACKENDS
 @pytest.mark.parametrize("number", [0.0, -1.0, np.inf, np.nan])
 def test_branch_that_no_iteration_takes_contributes_nothing(backend, number):
-    """The derivative of the root is infinite at zero, and that of the logarithm is not a number at infinity."""
+    """The derivative of the root is infinite at zero, and that of the logarithm is NaN at infinity."""
 
     def kept(p, x):
         s = 1.0

@@ -54,4 +54,4 @@ def test_last_element_before_the_others_in_arrays_of_any_length(size, steps):
     small = 1e-5
     rows = np.eye(size) * small
     differences = [(steps_in_place(u + row, steps) - steps_in_place(u - row, steps)) / (2 * small) for row in rows]
-    np.testing.assert_allclose(gradient, differences, rtol=1e-8)  # of central differences
+    np.testing.assert_allclose(gradient, differences, rtol=1e-8)  # central differences

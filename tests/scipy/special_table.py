@@ -36,7 +36,7 @@ class Row:
     called: str = ""
     """The name in `scipy.special`, if that is not the primitive's."""
     digits: int = 60
-    """That the exact numbers are computed with: more where they are small differences."""
+    """The number of digits for the exact numbers: more, if they are small differences."""
 
     @property
     def name(self) -> str:
@@ -273,7 +273,7 @@ def exact_numbers(point: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def exact_derivatives(row: Row, point: tuple[Any, ...]) -> dict[str, tuple[Any, Any]]:
-    """The exact value and derivatives, each with the size that its errors are divided by.
+    """The exact value and derivatives, each with the scale of its errors.
 
     First and second derivatives are differences of many digits, which share the values around the point.
     """
@@ -283,7 +283,7 @@ def exact_derivatives(row: Row, point: tuple[Any, ...]) -> dict[str, tuple[Any, 
 
     @functools.cache
     def at(*moves: tuple[int, int]) -> Any:
-        """The value where some arguments are moved by a step."""
+        """The value after steps of some arguments."""
         moved = list(numbers)
         for k, sign in moves:
             moved[k] += sign * steps[k]
@@ -332,14 +332,14 @@ def names_covered() -> Iterator[str]:
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 MEASURED = Path(__file__).with_name("special_errors.json")
-"""For each primitive the largest error of the value, and of all derivatives, that `python -m` this module has seen."""
+"""For each primitive, the largest errors of the value and of all derivatives in the last run of this module."""
 
 FEWEST = 36
-"""So many points, at least, are measured for each function."""
+"""The minimum number of points for each function."""
 
 
 def many_points(row: Row) -> Points:
-    """The points of the row, and others between two that differ in one number."""
+    """The points of the row, and points between two of them that differ in one number."""
     draw = random.Random(row.primitive)
     found = list(row.points)
     axes = [sorted({point[k] for point in row.points}) for k in range(len(row.points[0]))]
@@ -370,7 +370,7 @@ def measured(row: Row) -> dict[str, float]:
 
 
 def printed_errors() -> dict[str, tuple[str, ...]]:
-    """The measured errors and the bound, by the names in `scipy.special`; those of several results one by one."""
+    """The measured errors and the bound, by the names in `scipy.special`. Several results are listed one by one."""
     known = json.loads(MEASURED.read_text(encoding="utf-8"))
     found = {}
     for row in ROWS:

@@ -119,7 +119,7 @@ def test_all_orders_and_modes():
 
 
 def few_at_once(x, u, p):
-    """One of each kind: of one to four arguments, of several results, with own derivatives, and by orders."""
+    """One of each kind: with one to four arguments, several results, own derivatives, and orders."""
     total = special.erfcx(x) * special.ndtri(u) + special.gammainc(p, x) + special.betainc(p, 1.5, u)
     total += special.jv(1.5, x) * special.airy(x)[0] + special.hyp2f1(0.5, 1.5, 2.5, u) + special.expn(2, x)
     return total + special.polygamma(1, p) + special.xlogy(x, p)

@@ -128,9 +128,9 @@ class Object:
 
     kind: type
     defaults: Mapping[str, Abstract] = field(default_factory=dict)
-    """The values that its class has, for attributes that it does not have itself."""
+    """The class attributes that the instance does not have itself."""
     site: Any = None
-    """The place where a dictionary was made."""
+    """The program point that creates the dictionary."""
     number: int = field(default_factory=lambda: next(scope_numbers))
     """The number of the scope."""
 

@@ -81,7 +81,7 @@ class Reader(Shapes):
         """Class attributes that instances do not have themselves."""
         self.objects: dict[int, Object] = {}
         self.typed: dict[Any, Any] = {}
-        """The types of elements that Numba was told: of its lists, and of dictionaries by the place that makes them."""
+        """The element types declared to Numba: of its lists, and of dictionaries by the place that creates them."""
         """The objects, by the number of their scope."""
         self.constructing: list[Object] = []
         """Objects whose `__init__` is being read."""

@@ -144,7 +144,7 @@ def with_lists(reader: Reader, x: Abstract) -> Abstract:
 
 
 def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
-    """The same of these parts; a list is one that may be changed, and so is an object."""
+    """A structure of the same kind with these parts. Lists and objects are new and can be changed."""
     if isinstance(x, Record) and x.site is not None and {x.site, KeysAtRunTime(x.site)} & reader.stateful:
         return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site, reader.frame.node)
     if isinstance(x, Record) and x.kind.is_converted:
@@ -159,7 +159,7 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
 
 
 def opened_container(reader: Reader, kind: type, parts: list[Abstract]) -> Abstract:
-    """A list or dictionary of Numba's that is an argument, as the function sees it."""
+    """A list or dictionary of Numba that is an argument, in the form that the function sees."""
     if not issubclass(kind, TypedTable):
         if isinstance(parts[0], List):
             reader.typed[parts[0]] = FROM_FIRST

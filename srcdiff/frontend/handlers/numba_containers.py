@@ -31,7 +31,7 @@ def integer_key(reader: Reader, node: ast.AST, key: Abstract, /) -> Abstract:
 
 @handles(hash_tables.converted)
 def converted_value(reader: Reader, node: ast.AST, table: Abstract, x: Abstract, /) -> Abstract:
-    """A value that is written to a hash table, converted to the type that Numba was told."""
+    """A value that is stored in a hash table, converted to the type declared to Numba."""
     assert isinstance(table, Object)
     told, contents = (reader.cells[table.number, name] for name in ("told", "contents"))
     assert isinstance(contents, List)
@@ -40,7 +40,7 @@ def converted_value(reader: Reader, node: ast.AST, table: Abstract, x: Abstract,
 
 
 def constant_type(reader: Reader, x: Abstract, node: ast.AST) -> Any:
-    """A type of Numba's."""
+    """A type of Numba."""
     if not (isinstance(x, Static) and isinstance(x.value, types.Type)):
         message = f"{in_words(reader, x)} is used where a type of Numba's is needed"
         reader.refuse("SD205", node, message, help_="use a type such as `types.float64`")
@@ -51,7 +51,7 @@ def constant_type(reader: Reader, x: Abstract, node: ast.AST) -> Any:
 def call_type(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract | None:
-    """A type of Numba's that is made of constants: `types.UniTuple(types.int64, 2)`."""
+    """A type of Numba that is built from constants: `types.UniTuple(types.int64, 2)`."""
     parts, named = (
         [a for a in args if isinstance(a, Static)],
         {n: a for n, a in keywords.items() if isinstance(a, Static)},
@@ -66,7 +66,7 @@ def call_type(
 
 @handles(typed.List, consumes=True)
 def typed_list(reader: Reader, node: ast.AST, of: Abstract | None = None, /) -> Abstract:
-    """`typed.List()`, or of the elements of something."""
+    """`typed.List()`, or a list of the elements of an iterable."""
     handle = new_list(reader, ())
     reader.typed[handle] = FROM_FIRST
     if of is not None:
@@ -90,7 +90,7 @@ def empty_typed_list(
 
 @handles(typed.Dict)
 def typed_dictionary(reader: Reader, node: ast.AST) -> Abstract:
-    """`typed.Dict()`: the first key and value say which types it has."""
+    """`typed.Dict()`. Its first key and value determine the types."""
     reader.typed[node] = FROM_FIRST
     return made_dictionary(reader, {}, node, node, FROM_FIRST)
 

@@ -61,7 +61,7 @@ _UNARY = {"negative": "__neg__", "positive": "__pos__", "invert": "__invert__"}
 
 
 def method_of(reader: Reader, x: Abstract, name: str) -> Any:
-    """The special method of an instance or a named tuple, if its class has one that is written in Python."""
+    """The special method of an instance or a named tuple, if its class defines one in Python."""
     if isinstance(x, Tuple):
         found = in_class(x.kind, name) if x.kind is not None and defines(x, name) else None
     else:

@@ -1,4 +1,4 @@
-"""Instances of classes that `attrs` makes: their `__init__`, converters and validators, and `attrs.evolve`."""
+"""Instances of `attrs` classes: their `__init__`, converters and validators, and `attrs.evolve`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPARED: dict[Any, type[ast.cmpop]] = {
 def fill_attributes(
     reader: Reader, new: Object, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> None:
-    """What the `__init__` does that `attrs` writes: defaults, converters, validators and `__attrs_post_init__`."""
+    """The `__init__` that `attrs` generates: defaults, converters, validators and `__attrs_post_init__`."""
     declared = attributes_declared(kind)
     by_position = [a.alias for a in declared if a.init and not a.kw_only]
     bound = {**dict(zip(by_position, args, strict=False)), **keywords}
@@ -61,7 +61,7 @@ def fill_attributes(
 
 
 def converted(reader: Reader, attribute: Any, value: Abstract, node: ast.AST) -> Abstract:
-    """The value that an attribute gets, by its converter."""
+    """The value of an attribute after its converter."""
     if attribute.converter is None:
         return value
     if type(attribute.converter).__name__ == "Converter":
@@ -71,7 +71,7 @@ def converted(reader: Reader, attribute: Any, value: Abstract, node: ast.AST) ->
 
 
 def validate(reader: Reader, owner: Abstract, attribute: Any, validator: Any, x: Abstract, node: ast.AST) -> None:
-    """Raise what a validator raises."""
+    """Run a validator, which may raise."""
     name = type(validator).__name__ if type(validator).__module__ in ("attr.validators", "attr._make") else ""
     if validator is None:
         return
@@ -105,7 +105,7 @@ def raise_unless(reader: Reader, holds: Abstract, kind: type[Exception], message
 
 
 def evolved(reader: Reader, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
-    """`attrs.evolve(x, a=1.0)`: another instance, with other values of some attributes."""
+    """`attrs.evolve(x, a=1.0)`: a new instance with other values of some attributes."""
     of = args[0] if len(args) == 1 else Static(None)
     if not (is_instance(of) and attributes_declared(class_of(of))):
         message = f"{in_words(reader, of)} is used where an instance of a class of `attrs` is needed"
@@ -116,7 +116,7 @@ def evolved(reader: Reader, args: list[Abstract], keywords: dict[str, Abstract],
 
 
 def as_assigned(reader: Reader, owner: Abstract, name: str, value: Abstract, node: ast.AST) -> Abstract:
-    """A value that is assigned to an attribute: `attrs.define` converts and validates it again."""
+    """A value that is assigned to an attribute. `attrs.define` converts and validates it again."""
     kind = class_of(owner) if is_instance(owner) else object
     attribute = next((a for a in attributes_declared(kind) if a.name == name), None)
     if attribute is None or owner in reader.constructing:

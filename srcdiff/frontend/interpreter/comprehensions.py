@@ -128,7 +128,7 @@ def list_comprehension(reader: Reader, node: ast.ListComp) -> Abstract:
 
 @expression(ast.DictComp)
 def dictionary_comprehension(reader: Reader, node: ast.DictComp) -> Abstract:
-    """A dictionary; with constant keys, its iterations are written out."""
+    """A dictionary. If its keys are constants, its iterations are unrolled."""
     found: list[tuple[Abstract, Abstract]] = []
     if KeysAtRunTime(node) in reader.stateful:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)

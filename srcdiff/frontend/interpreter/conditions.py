@@ -107,7 +107,7 @@ def condition(reader: Reader, node: ast.expr) -> Static | Value:
 
 
 def truth(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
-    """Whether Python takes it for true; of an instance, what `__bool__` or `__len__` of its class say."""
+    """The truth value of a value, as in Python. For an instance, `__bool__` or `__len__` of its class decide."""
     if not is_instance(x):
         return truth_of(reader, x, node)
     name = next((n for n in ("__bool__", "__len__") if defines(x, n)), None)

@@ -39,7 +39,7 @@ def is_dictionary(x: Abstract) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeysAtRunTime:
-    """Keys of a dictionary that is made at a place are known at run time: there, hash tables are made."""
+    """The keys of dictionaries created at this place are known at run time, so hash tables are created there."""
 
     site: Any
 
@@ -83,14 +83,14 @@ def require_in_reach(reader: Reader, x: Object) -> None:
 
 
 def is_hashed(key: Abstract) -> bool:
-    """Whether it is a key of dictionaries whose keys are known at run time: an integer, or a tuple of integers."""
+    """Whether it can be a key of a hash table: an integer, or a tuple of integers."""
     if isinstance(key, Tuple):
         return all(map(is_hashed, key.items))
     return (isinstance(key, Value) and key.type == INT) or (isinstance(key, Static) and type(key.value) is int)
 
 
 def require_constant(reader: Reader, x: Record | Object, key: Abstract, node: ast.AST) -> None:
-    """Refuse a key that is known at run time only, or read the program again with a hash table."""
+    """Refuse a key that is only known at run time, or read the program again with a hash table."""
     if isinstance(key, Static) and is_key(key.value):
         return
     others = x.kind.names if isinstance(x, Record) else items_now(reader, x)
@@ -110,7 +110,7 @@ def constant_key(reader: Reader, x: Record | Object, key: Abstract, node: ast.AS
 
 
 def read_item(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
-    """What is under a key; where there is nothing, the program raises as Python does."""
+    """The value of a key. A missing key raises as in Python."""
     known = constant_key(reader, x, key, node)
     found = items_now(reader, x).get(known, MISSING)
     if found is MISSING:
@@ -154,7 +154,7 @@ def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node
 
 
 def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Abstract:
-    """Take a key out; the value that was there."""
+    """Remove a key and return its value."""
     assert isinstance(x, Record | Object)
     known = constant_key(reader, x, key, node)
     owner = changed(reader, x, node)

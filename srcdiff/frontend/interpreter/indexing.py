@@ -137,14 +137,14 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
 
 
 def index_of_instance(reader: Reader, target: ast.Subscript) -> Abstract:
-    """The index in `a[i]`, of an instance."""
+    """The index in `a[i]` of an instance."""
     if isinstance(target.slice, ast.Slice):
         reader.refuse("SD102", target, "a slice of an instance is not supported", help_="index it with numbers")
     return evaluate(reader, target.slice)
 
 
 def item_by_number(reader: Reader, owner: Record, key: Value, node: ast.AST) -> Abstract:
-    """What is under an integer that is known at run time, in a dictionary from outside: its keys are compared."""
+    """The value of an integer key known at run time, in a dictionary from outside: its keys are compared."""
     place: Value = reader.const(-1)
     for k, name in enumerate(owner.kind.names):
         if type(name) is int:
@@ -154,7 +154,7 @@ def item_by_number(reader: Reader, owner: Record, key: Value, node: ast.AST) -> 
 
 
 def key_position(reader: Reader, owner: Record, key: Abstract, node: ast.AST) -> int | None:
-    """Where in a dictionary a key is, if it is there."""
+    """The position of a key in a dictionary, if it exists."""
     require_constant(reader, owner, key, node)
     assert isinstance(key, Static)
     return owner.kind.names.index(key.value) if key.value in owner.kind.names else None

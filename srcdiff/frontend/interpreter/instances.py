@@ -183,7 +183,7 @@ def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], n
 
 
 def attribute_of_tuple(reader: Reader, x: Tuple, name: str, node: ast.AST) -> Abstract:
-    """What the class of a named tuple defines beside its fields."""
+    """The attributes that the class of a named tuple defines besides its fields."""
     assert x.kind is not None
     holder = next(k for k in x.kind.__mro__ if name in vars(k))
     entry = vars(holder)[name]

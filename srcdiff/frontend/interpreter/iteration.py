@@ -599,7 +599,7 @@ def evaluate_elements(
 
 
 def has_known_length(reader: Reader, x: Abstract, node: ast.AST) -> bool:
-    """Whether the number of elements is known when the function is compiled."""
+    """Whether the number of elements is known at compile time."""
     return known_length(reader, iteration_over(reader, drained(reader, x, node), node)) is not None
 
 

@@ -65,7 +65,7 @@ def list_append(reader: Reader, node: ast.AST, owner: List, item: Abstract) -> A
 
 
 def put_behind(reader: Reader, owner: List, item: Abstract, node: ast.AST) -> None:
-    """Append an element, converted if it is a list of Numba's."""
+    """Append an element, converted if the list is Numba's."""
     append(reader, owner, as_element_of(reader, owner, item, node), node)
 
 

@@ -32,7 +32,7 @@ Pairs = Iterable[tuple[Abstract, Abstract]]
 def made_dictionary(
     reader: Reader, items: Mapping[DictionaryKey, Abstract], site: object, node: ast.AST, told: Any = None
 ) -> Record | Object:
-    """A new dictionary with constant keys, that is made at a place of the program."""
+    """A new dictionary with constant keys, created at a place of the program."""
     if KeysAtRunTime(site) in reader.stateful:
         return made_table(reader, [(Static(key), x) for key, x in items.items()], node, told)
     if site not in reader.stateful:
@@ -45,7 +45,7 @@ def made_dictionary(
 
 
 def dictionary_of_pairs(reader: Reader, pairs: Pairs, site: object, node: ast.AST) -> Record | Object:
-    """A new dictionary; if a key is known at run time, the program is read again, with a hash table."""
+    """A new dictionary. If a key is only known at run time, the program is read again, with a hash table."""
     found: dict[Any, Abstract] = {}
     pairs = list(pairs)
     if KeysAtRunTime(site) in reader.stateful:
@@ -61,11 +61,11 @@ def dictionary_of_pairs(reader: Reader, pairs: Pairs, site: object, node: ast.AS
 
 
 FROM_FIRST = "first"
-"""In the place of a type that Numba was told: it is that of the first element."""
+"""A placeholder for a type that is not declared to Numba: it is that of the first element."""
 
 
 def made_table(reader: Reader, pairs: Pairs, node: ast.AST, told: Any = None) -> Object:
-    """A new dictionary whose keys are known at run time; Numba may have been `told` the type of the values."""
+    """A new dictionary with keys known at run time. Numba may have been `told` the type of the values."""
     pairs = list(pairs)
     for key, _ in pairs:
         if not is_hashed(key):
@@ -80,7 +80,7 @@ def made_table(reader: Reader, pairs: Pairs, node: ast.AST, told: Any = None) ->
 
 
 def table_of_lists(reader: Reader, keys: List, values: List, node: ast.AST, told: Any = None) -> Object:
-    """A dictionary of keys that are all different, and their values."""
+    """A dictionary from distinct keys and their values."""
     if HashTable not in reader.stateful:
         raise IsWritten(HashTable)
     contents = contents_of_list(reader, values)
@@ -95,12 +95,12 @@ def table_of_lists(reader: Reader, keys: List, values: List, node: ast.AST, told
 
 
 def table_of_pairs(reader: Reader, pairs: Abstract, node: ast.AST) -> Object:
-    """A new dictionary of pairs that are known at run time."""
+    """A new dictionary from pairs that are known at run time."""
     table = made_table(reader, [], node)
     call_value(reader, read_attribute(reader, table, "fill", node), [pairs], node)
     return table
 
 
 def is_table(x: Abstract) -> bool:
-    """Whether it is a dictionary whose keys are known at run time."""
+    """Whether it is a dictionary with keys known at run time."""
     return isinstance(x, Object) and x.kind is HashTable

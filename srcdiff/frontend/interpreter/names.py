@@ -90,7 +90,7 @@ def tuple_display(reader: Reader, node: ast.Tuple) -> Abstract:
 
 @expression(ast.Dict)
 def dictionary_display(reader: Reader, node: ast.Dict) -> Abstract:
-    """A dictionary; keys that are known at run time are integers."""
+    """A dictionary. Keys that are known at run time are integers."""
     found: list[tuple[Abstract, Abstract]] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:

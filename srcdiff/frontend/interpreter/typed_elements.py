@@ -1,4 +1,4 @@
-"""The elements of Numba's lists and dictionaries: all have one type, which Numba is told, or that of the first one."""
+"""The elements of Numba's lists and dictionaries: all have one type, the declared one or that of the first element."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from srcdiff.frontend.interpreter.numba_types import as_told
 
 
 def as_element_of(reader: Reader, owner: List, x: Abstract, node: ast.AST) -> Abstract:
-    """What is put into a list, converted as Numba does it if it is one of Numba's."""
+    """A value that is added to a list, converted if the list is Numba's."""
     told = reader.typed.get(owner)
     return x if told is None else converted(reader, owner, told, x, node)
 
 
 def converted(reader: Reader, owner: List, told: Any, x: Abstract, node: ast.AST) -> Abstract:
-    """An element of Numba's list, or what it holds of a dictionary."""
+    """An element of Numba's list, or the contents if it is a dictionary."""
     if told != FROM_FIRST:
         return told_number(reader, x, told, node)
     contents = contents_of_list(reader, owner)
@@ -40,7 +40,7 @@ def converted(reader: Reader, owner: List, told: Any, x: Abstract, node: ast.AST
 
 
 def told_number(reader: Reader, x: Abstract, told: Any, node: ast.AST) -> Abstract:
-    """Something converted to a type that Numba was told, of numbers and of tuples of these."""
+    """A value converted to a declared Numba type, for numbers and tuples of numbers."""
     frame = reader.frame
     while frame.captured is None and frame.parent is not None:
         frame = frame.parent

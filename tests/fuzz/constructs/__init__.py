@@ -1,4 +1,4 @@
-"""Kinds of construct that random programs may be made of, a file each: `python -m tests.fuzz --kinds complex`."""
+"""Optional constructs of random programs, one kind in each file: `python -m tests.fuzz --kinds complex`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Known = dict[str, Type]
 
 
 class Description:
-    """A class that is being written: its lines, and what is known of its instances."""
+    """A class that is being written: its lines, and the facts about its instances."""
 
     def __init__(
         self, random: Random, style: Style, write: type[Writer], name: str, parts: Known, known: Known
@@ -34,13 +34,13 @@ class Description:
         self.lines += ["    " + line for line in lines]
 
     def has(self, name: str, kind: Type, fixed: bool = False) -> None:
-        """Says that instances have a part."""
+        """Record that instances have this part."""
         parts = tuple(part for part in self.kind.parts if part[0] != name)
         fixed_names = (*self.kind.fixed, name) if fixed else self.kind.fixed
         self.kind = replace(self.kind, parts=(*parts, (name, kind)), fixed=fixed_names)
 
     def body(self, parameters: Known, result: Type | None, budget: int = 3) -> Writer:
-        """What writes a method that has these parameters besides `self`."""
+        """A function that writes a method with these parameters after `self`."""
         writer = self.write(
             self.random, {"self": self.kind, **parameters}, result, budget, self.known, style=self.style
         )
@@ -72,7 +72,7 @@ class Description:
 
 
 def computed(made: Description) -> list[str]:
-    """Lines of `__init__` that store what is given, and something made from it."""
+    """Lines of `__init__` that store the arguments, and a value computed from them."""
     names = [name for name, _ in made.kind.parts]
     lines = [f"self.{name} = {name}" for name in names]
     if made.random.random() < 0.6:
@@ -159,12 +159,12 @@ MEMBERS: tuple[Callable[[Description], None], ...] = (
     add_call,
     add_size,
 )
-#: Members for which all parts have to be numbers.
+#: Members that require all parts to be numbers.
 OF_NUMBERS: tuple[Callable[[Description], None], ...] = (add_operators, add_order, add_sequence)
 
 
 def add_members(made: Description) -> None:
-    """Methods, and some of the rest."""
+    """Methods, and some of the other members."""
     numbers = all(kind == Real() for _, kind in made.kind.parts[: made.kind.given])
     chosen = [add for add in MEMBERS if numbers or add is not add_class_method]
     members = [*made.random.sample(chosen, made.random.randint(1, 3))]
@@ -197,7 +197,7 @@ def plain_class(random: Random, style: Style, write: type[Writer], name: str) ->
 
 
 def derived_class(base: Structure, name: str, made: Description) -> list[str]:
-    """A class that inherits: another attribute, and a method that calls the one of the base."""
+    """A subclass with another attribute, and a method that calls the one of the base."""
     given = [part for part, _ in base.parts[: base.given]]
     parts = (*base.parts[: base.given], ("mass", Real()), *base.parts[base.given :])
     overridden = {part: kind for part, kind in parts if part not in ("energy", "advance")}
@@ -220,7 +220,7 @@ def derived_class(base: Structure, name: str, made: Description) -> list[str]:
 
 
 class Classes(Construct):
-    """Instances of classes: made, read, written to, called, added, held by lists, under two names."""
+    """Instances of classes: created, read, written, called, added, in lists, under two names."""
 
     header = "from dataclasses import dataclass, field\n"
 
@@ -236,7 +236,7 @@ class Classes(Construct):
 
     @classmethod
     def kinds(cls, known: Known) -> list[Structure]:
-        """The classes of this construct, by what they make."""
+        """The classes of this construct, by the kind of their instances."""
         results = [kind.result for kind in known.values() if isinstance(kind, Function)]
         return [kind for kind in results if isinstance(kind, Structure) and kind.maker in cls.makers]
 
@@ -282,7 +282,7 @@ class Classes(Construct):
         return found
 
     def sum_of_held(self, depth: int) -> Expression:
-        """A sum over instances in a list or a tuple, of an attribute or of what a method returns."""
+        """A sum over instances in a list or a tuple, of an attribute or of a method's result."""
         w = self.writer
         name = w.pick(w.structures("sequence"))
         (_, kind), *_ = w.variables[name].parts  # type: ignore[union-attr]
@@ -347,7 +347,7 @@ class Classes(Construct):
         self.bound(f"{self.writer.pick((name, kind.maker))}.other({self.writer.real(1)})", kind)
 
     def alias(self) -> None:
-        """Another name for one object: what is written to one of them is seen by the other."""
+        """Another name for one object. A write under one name is visible under the other."""
         name = self.writer.pick(self.instances())
         self.bound(name, self.writer.variables[name])
 

@@ -10,7 +10,7 @@ from random import Random
 from tests.fuzz.constructs.construct import Construct, Leaf, Operation, Signature, Statement
 from tests.fuzz.kinds import Array, Complex, Expression, Real, Shape, Style, Type
 
-#: Functions of `cmath` and of NumPy, the size up to which arguments have no pole, and the size of the result.
+#: Functions of `cmath` and NumPy, the absolute value up to which they have no pole, and a bound for the result.
 FUNCTIONS: tuple[tuple[str, str, float, float], ...] = (
     ("sin", "sin", 1.5, 2.4),
     ("cos", "cos", 1.5, 2.4),
@@ -86,7 +86,7 @@ class ComplexNumbers(Construct):
         return w.weighted(options)()  # type: ignore[no-any-return]
 
     def number_made(self) -> Expression:
-        """A new number, from real ones that are simple."""
+        """A new number from simple real ones."""
         w = self.writer
         reals = [name for name in w.reals() if w.variables[name] == Real()]
         first, second = (w.pick(reals) if reals and w.chance(0.7) else w.constant() for _ in range(2))
@@ -298,7 +298,7 @@ class ComplexNumbers(Construct):
         return Expression(f"(({first}) @ ({self.array(right, depth, 2.0)}))", 4.0 * inner)
 
     def array_solution(self, shape: Shape, depth: int) -> Expression:
-        """What solves equations with a matrix that is far from singular."""
+        """The solution of equations with a well-conditioned matrix."""
         w = self.writer
         if len(shape) > 2:
             return self.array_function(shape, depth)
@@ -366,7 +366,7 @@ class ComplexNumbers(Construct):
         w.bind(name, Complex())
 
     def growth(self, given: str) -> str:
-        """An augmented assignment that lets numbers grow slowly at most, given what is no larger than one."""
+        """An augmented assignment that lets numbers grow slowly, for an operand of at most one."""
         w = self.writer
         number = f"{w.pick((0.9, 0.6))}j" if w.chance(0.4) else f"{w.pick((0.9, -0.8))}"
         return str(w.pick((f"+= {given}", f"-= {given}", f"*= {number}", f"/= 2.0 + bounded({given})")))
@@ -428,7 +428,7 @@ class ComplexNumbers(Construct):
         w.emit(w.pick(texts))
 
     def bind_real_view(self) -> None:
-        """A name for the real or the imaginary part: what is written to it is written to the array."""
+        """A name for the real or the imaginary part. A write to it is a write to the array."""
         w = self.writer
         name = w.pick(self.arrays())
         kind = Array(w.shape_of(name))
@@ -453,7 +453,7 @@ class ComplexNumbers(Construct):
         w.emit(f"{name}[{mask}] {self.growth(self.number(0, 0.5))}")
 
     def loop_over_array(self) -> bool:
-        """A loop over the elements of a vector, or over its places."""
+        """A loop over the elements of a vector, or over its indices."""
         w = self.writer
         vectors = self.arrays(1)
         if not vectors:
@@ -473,7 +473,7 @@ class ComplexNumbers(Construct):
         return None
 
     def terms(self) -> list[str]:
-        """The real and the imaginary part of everything."""
+        """The real and imaginary parts of all names."""
         w = self.writer
         numbers = ("abs({0}) ** 2", "{0}.real * {0}.imag", "0.7 * {0}.imag")
         arrays = ["np.sum(np.abs({0}) ** 2)", "np.sum({0} * {0}).imag", "np.sum({0}.real * {0}.imag)"]

@@ -1,4 +1,4 @@
-"""What a kind of construct adds to random programs."""
+"""The interface of a kind of construct in random programs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Statement = tuple[float, Callable[[], "bool | None"]]
 Leaf = tuple[float, Callable[[], Expression]]
 Operation = tuple[float, Callable[[int], Expression]]
 
-#: A function for the program to call: its parameters and its result.
+#: A function that the program can call: its parameters and its result.
 Signature = tuple[dict[str, Type], "Type | None"]
 
 
 class Construct:
-    """A kind of construct in one function that is being written; class methods speak for the whole program."""
+    """A kind of construct in one function that is being written. Class methods concern the whole program."""
 
     header = ""  # lines of the module: imports, and functions that the construct uses
 
@@ -29,12 +29,12 @@ class Construct:
 
     @classmethod
     def declare(cls, random: Random, style: Style, write: type[Writer]) -> tuple[list[str], dict[str, Type]]:
-        """Definitions of the module, such as classes, and the names that all functions know by them."""
+        """Definitions of the module, such as classes, and the names that they define for all functions."""
         return [], {}
 
     @classmethod
     def signatures(cls, random: Random, style: Style, known: dict[str, Type]) -> list[Signature]:
-        """Functions to write, whose bodies are random."""
+        """Functions with random bodies."""
         return []
 
     @classmethod
@@ -58,13 +58,13 @@ class Construct:
         return []
 
     def expressions(self) -> list[Operation]:
-        """Expressions for a real number, given how deep what they contain may be."""
+        """Expressions for a real number, with this depth of subexpressions."""
         return []
 
     def value(self, kind: Type) -> str | None:
-        """An expression of a type, if the type belongs to this construct."""
+        """An expression of a type that belongs to this construct, otherwise None."""
         return None
 
     def terms(self) -> list[str]:
-        """What the program's result is to contain, so that most values reach it."""
+        """Terms for the result of the program, so that it depends on most values."""
         return []

@@ -16,7 +16,7 @@ ANNOTATIONS = {Real: "float", Array: "np.ndarray"}
 
 
 class Dataclasses(Classes):
-    """Dataclasses instead of classes with an `__init__`."""
+    """Dataclasses, in place of classes with an `__init__`."""
 
     makers = ("Settings", "Plant")
 

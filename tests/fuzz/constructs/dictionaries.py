@@ -1,4 +1,4 @@
-"""Writes dictionaries with constant keys: read, written to, extended, passed to functions, iterated over."""
+"""Writes dictionaries with constant keys: reads, writes, new keys, passing to functions, iteration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS = dictionary((("gain", Real()), ("rate", Real())))
 
 
 class Dictionaries(Construct):
-    """Dictionaries whose keys are known when the program is read."""
+    """Dictionaries with keys known at compile time."""
 
     @classmethod
     def signatures(cls, random: Random, style: Style, known: dict[str, Type]) -> list[Signature]:
@@ -92,7 +92,7 @@ class Dictionaries(Construct):
         w.bind(name, kind)
 
     def update(self) -> None:
-        """Items that the dictionary has, written to by a method."""
+        """Items of the dictionary, updated by a method."""
         w = self.writer
         name = w.pick(self.of_reals())
         key = w.pick([key for key, _ in w.variables[name].parts])  # type: ignore[union-attr]
@@ -104,7 +104,7 @@ class Dictionaries(Construct):
         w.emit(w.pick(texts))
 
     def copy(self) -> None:
-        """A dictionary from another: a copy, an extended one, or another name of the same."""
+        """A dictionary from another one: a copy, an extended one, or an alias."""
         w = self.writer
         source = w.pick(self.of_reals())
         kind = w.variables[source]
@@ -121,7 +121,7 @@ class Dictionaries(Construct):
         w.bind(name, kind)
 
     def take(self) -> None:
-        """An item that is not there, added and removed again."""
+        """A new item that is added and removed again."""
         w = self.writer
         name = w.pick(self.of_reals())
         added = [key for key in KEYS if key not in dict(w.variables[name].parts)]  # type: ignore[union-attr]

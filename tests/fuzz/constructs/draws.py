@@ -25,7 +25,7 @@ class Draws(Construct):
     """Numbers and arrays of random draws, from NumPy's global generator or from one of the program."""
 
     def begin(self) -> None:
-        """The source of the numbers; programs alone draw, not the functions that they call."""
+        """The source of the numbers. Only programs draw, not the functions that they call."""
         w = self.writer
         seed = w.random.randint(0, 99)
         if w.chance(0.5):
@@ -70,7 +70,7 @@ class Draws(Construct):
         w.bind(name, kind)
 
     def selected(self) -> None:
-        """Elements in a random order, or some of them."""
+        """The elements in random order, or some of them."""
         w = self.writer
         source = w.pick(w.fixed(1, empty=False))
         (length,) = w.shape_of(source)

@@ -22,7 +22,7 @@ def positive(x):
 
 
 class Exceptions(Construct):
-    """`try`, `except`, `else`, `finally`, around statements of which one may raise."""
+    """`try`, `except`, `else`, `finally`, around statements one of which may raise."""
 
     header = HEADER
 
@@ -34,7 +34,7 @@ class Exceptions(Construct):
         return [(8.0, self.attempt)] if self.writer.recursion is None else []
 
     def raising(self) -> tuple[str, str]:
-        """A line that may raise, and what it raises."""
+        """A line that may raise, and its exception."""
         w = self.writer
         name = w.pick(RAISED)
         condition = w.comparison()
@@ -61,7 +61,7 @@ class Exceptions(Construct):
             options.append((f"{target} = {w.real(0)} / ({w.pick(counters)} % 2)", "ZeroDivisionError"))
         text, raised = w.pick(options)
         if text.startswith(f"{target} = ") and target not in w.variables:
-            # where the line raises the name is not bound, and where it does not it is forgotten
+            # where the line raises, the name is unbound; otherwise it is forgotten
             w.reserved.add(target)
         return text, raised
 
@@ -77,7 +77,7 @@ class Exceptions(Construct):
                 for line in text.splitlines():
                     w.emit(line)
                 reached = w.block(w.random.randint(0, 2))
-        # what was known before is of the same type, or gone, wherever the body raises
+        # known names keep their types or are forgotten, wherever the body raises
         handled = common(before, w.variables) if reached else before
         scopes = [w.variables] if reached else []
         caught = w.pick((raised, raised, f"({raised}, TypeError)", "Exception", self.parent(raised)))

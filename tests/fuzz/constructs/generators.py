@@ -9,7 +9,7 @@ from tests.fuzz.kinds import Array, Expression, Generator, Integer, Real, Style,
 
 
 class Generators(Construct):
-    """Functions with `yield`, and what loops and builtin functions do with them."""
+    """Functions with `yield`, and their consumers: loops and builtin functions."""
 
     header = "import itertools\n"
 
@@ -51,7 +51,7 @@ class Generators(Construct):
         w.bind(name, Real())
 
     def source(self, depth: int) -> str:
-        """What gives real numbers: a generator, an array, a list."""
+        """An iterable of real numbers: a generator, an array, a list."""
         w = self.writer
         sources = [f"[{w.real(depth)}, {w.real(depth)}]"]
         sources += [str(w.pick(names)) for names in (w.arrays(rank=1), w.lists()) if names]
@@ -66,7 +66,7 @@ class Generators(Construct):
         return [(3.0, self.consumed)]
 
     def consumed(self, depth: int) -> Expression:
-        """A number from all elements of a generator."""
+        """A number computed from all elements of a generator."""
         w = self.writer
         saved = dict(w.variables)
         w.variables["part5"] = Real()

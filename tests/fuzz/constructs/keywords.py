@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("rate", "shift", "power")
 
-#: What a function does with its options, whatever they are.
+#: The uses of options in a function.
 USES = (
     "total += {0} * options.get('{1}', {2})",
     "total += {0} * sum(options.values())",
@@ -30,7 +30,7 @@ WEIGHTED = """def weighted(x, *rest, rate=0.3, **options):
 
 
 class Keywords(Construct):
-    """Helpers that take any arguments, by place and by name."""
+    """Helpers with any arguments, by position and by name."""
 
     header = "\n" + WEIGHTED
 

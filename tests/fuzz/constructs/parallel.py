@@ -1,4 +1,4 @@
-"""Writes loops over `prange`, whose iterations are independent but for sums."""
+"""Writes loops over `prange` with independent iterations, except for sums."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.fuzz.kinds import LARGE, Array, Integer, Real
 
 
 class Parallel(Construct):
-    """Loops that fill an array, add to a number, or both, with names of their own."""
+    """Loops that fill an array, add to a number, or both. Their local names are new."""
 
     header = "from numba import prange\n"
 

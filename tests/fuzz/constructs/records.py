@@ -16,7 +16,7 @@ RECORD = Structure((("mass", Real()), ("charge", Real()), ("place", Array((2,)))
 
 
 def records(length: int) -> Structure:
-    """An array of so many records: what is written to a field is written to the array."""
+    """An array of this many records. A write to a field is a write to the array."""
 
     def argument(values: list[Any]) -> np.ndarray:
         made = np.zeros(length, dtype=DTYPE)
@@ -63,7 +63,7 @@ class Records(Construct):
         return [(2.0, self.read)] if self.arrays() else []
 
     def place(self, name: str) -> str:
-        """A number in an array of records: the field first, or the element first."""
+        """A number in an array of records, selected by field and element or by element and field."""
         w = self.writer
         index = w.index(self.length(name))
         texts = [f"{name}[{index}]['{field}']" for field in ("mass", "charge")]
@@ -99,7 +99,7 @@ class Records(Construct):
         w.bind(name, records(length))
 
     def refer(self) -> None:
-        """A name for an element: what is written to it is written to the array."""
+        """A name for an element. A write to it is a write to the array."""
         w = self.writer
         array = w.pick(self.arrays())
         text = f"{array}[{w.index(self.length(array))}]"
@@ -122,7 +122,7 @@ class Records(Construct):
         w.emit(w.pick(texts))
 
     def derive(self) -> None:
-        """Another array of records: a copy, some of them, another order."""
+        """A new array of records: a copy, a selection, another order."""
         w = self.writer
         source = w.pick(self.arrays())
         n = self.length(source)
@@ -147,7 +147,7 @@ class Records(Construct):
         w.emit(f"{name}['mass'][{name}['charge'] > {w.constant()}] {w.pick(('*= 0.5', '= 0.3', '+= 0.2'))}")
 
     def loop(self) -> bool:
-        """A loop over the elements, by reference or by their places."""
+        """A loop over the elements, by reference or by index."""
         w = self.writer
         array = w.pick(self.arrays())
         length = self.length(array)
