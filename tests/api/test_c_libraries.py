@@ -70,6 +70,94 @@ def test_a_program_in_c_without_python(tmp_path):
     assert "#define MISFIT_SIZE 3\n" in header
 
 
+FORTRAN = """
+program main
+    use iso_c_binding
+    implicit none
+    interface
+        integer(c_int) function misfit(n, x, gradient, value, data) bind(c)
+            import
+            integer(c_int64_t), value :: n
+            real(c_double), intent(in) :: x(n)
+            real(c_double), intent(out) :: gradient(n), value
+            type(c_ptr), value :: data
+        end function
+    end interface
+    real(c_double) :: x(3) = [0.1d0, 1.0d0, 0.5d0], gradient(3), value
+    integer(c_int) :: code
+    code = misfit(3_c_int64_t, x, gradient, value, c_null_ptr)
+    print "(i0, 4(1x, es24.16))", code, value, gradient
+end program
+"""
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="there is no gfortran")
+def test_a_program_in_fortran(tmp_path):
+    c = made()
+    c.export(tmp_path)
+    (tmp_path / "main.f90").write_text(FORTRAN)
+    link = ["main.f90", "-o", "main", "-L.", "-lmisfit", "-Wl,-rpath,."]
+    subprocess.run(["gfortran", *link], cwd=tmp_path, check=True)
+    code, *numbers = subprocess.run(
+        ["./main"], cwd=tmp_path, capture_output=True, text=True, check=True, env={}
+    ).stdout.split()
+    value, gradient = c(np.array([0.1, 1.0, 0.5]))
+    assert code == "0"
+    np.testing.assert_allclose([float(word) for word in numbers], [value, *gradient], rtol=1e-14)
+
+
+def algebra(p, b):
+    """Calls gemm, gemv, dot, potrf, getrf, getri and gesv."""
+    product = np.tanh(b @ p["a"]) @ p["a"][0]
+    factor = np.linalg.cholesky(p["a"])
+    return (
+        np.sum(product) * np.sum(product @ product)
+        + np.sum(np.log(np.diag(factor)))
+        + b[0] @ np.linalg.inv(p["a"]) @ b[1]
+        + b[0] @ np.linalg.solve(p["a"], b[1])
+    )
+
+
+CALLER = """
+#include "algebra.h"
+#include <stdio.h>
+
+int main(void) {
+    static double x[ALGEBRA_SIZE], gradient[ALGEBRA_SIZE], value;
+    for (int k = 0; k < ALGEBRA_SIZE; k++)
+        if (scanf("%lf", x + k) != 1) return 2;
+    int code = algebra(ALGEBRA_SIZE, x, gradient, &value, NULL);
+    printf("%d %.17g", code, value);
+    for (int k = 0; k < ALGEBRA_SIZE; k++) printf(" %.17g", gradient[k]);
+    return 0;
+}
+"""
+
+
+def test_linear_algebra_by_the_blas_of_the_machine(tmp_path):
+    random = np.random.default_rng(0)
+    size = 20
+    a, b = random.normal(size=(size, size)), random.normal(size=(30, size))
+    c = srcdiff.grad(algebra).cfunc({"a": a + a.T + 30.0 * np.eye(size)}, b)
+    try:
+        library = c.export(tmp_path)
+    except NotExportedError as error:
+        if "no BLAS to link" not in str(error):
+            raise
+        pytest.skip("there is no BLAS (on Debian: apt-get install liblapack-dev)")
+    (tmp_path / "main.c").write_text(CALLER)
+    link = ["main.c", "-o", "main", "-L.", "-lalgebra", "-Wl,-rpath,."]
+    subprocess.run([COMPILER, *link], cwd=tmp_path, check=True)
+    text = " ".join(map(repr, c.flat.x.tolist()))
+    done = subprocess.run(["./main"], cwd=tmp_path, input=text, capture_output=True, text=True, check=True, env={})
+    code, *numbers = done.stdout.split()
+    value, gradient = c(c.flat.x)
+    assert code == "0"
+    np.testing.assert_allclose([float(word) for word in numbers], [value, *gradient], rtol=1e-11)
+    needed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout
+    assert "python" not in needed.lower()
+
+
 def cube(x, y):
     if np.sum(x) > 100.0:
         raise ValueError(f"{np.sum(x)} is too large")  # a message that Python would build
@@ -100,15 +188,15 @@ def test_two_libraries_in_one_program_of_cpp(tmp_path):
 
 
 def test_what_needs_python_is_refused_with_a_reason(tmp_path):
-    def solved(x, a):
-        return np.sum(np.linalg.solve(a, x))
+    def eigenvalues(x, a):
+        return np.sum(np.linalg.eigh(a)[0] * x)
 
     def printed(x):
         print(x)
         return x * x
 
     with pytest.raises(NotExportedError, match=r"cannot be a library for C: it calls linear algebra of SciPy"):
-        srcdiff.grad(solved).cfunc(np.ones(3), np.eye(3)).export(tmp_path)
+        srcdiff.grad(eigenvalues).cfunc(np.ones(3), np.eye(3)).export(tmp_path)
     with pytest.raises(NotExportedError, match=r"it calls Python, or functions that are in its process only"):
         srcdiff.grad(printed).cfunc(1.0).export(tmp_path)
     with pytest.raises(ValueError, match="'<lambda>' is not a name in C: pass `name`"):

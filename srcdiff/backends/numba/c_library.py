@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import c_callable, nested_calls
+from srcdiff.backends.numba import c_callable, c_linear_algebra, nested_calls
 from srcdiff.backends.numba.interrupts import held_back
 from srcdiff.diagnostics.garbage import seldom_collected
 
@@ -124,14 +124,28 @@ def build(
             (Path(work) / file).write_text(content, encoding="utf-8")
         (Path(work) / f"{name}.o").write_bytes(machine_code)
         command = [compiler, "-std=gnu11", "-O2", "-shared", "-fPIC", *link, "-lmvec", "-lm"]
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
-        if done.returncode:
-            missing = sorted({*_NEEDS_PYTHON.findall(done.stderr)})
-            raise NotLinkedError(_reason(missing) if missing else done.stderr)
+        error = _linked(command, work)
+        missing = sorted({*_NEEDS_PYTHON.findall(error)})
+        if c_linear_algebra.is_enough(missing) and c_linear_algebra.has_short_integers():
+            (Path(work) / f"{name}.c").write_text(source + c_linear_algebra.text_for(missing), encoding="utf-8")
+            for libraries in c_linear_algebra.LIBRARIES:
+                error = _linked([*command, *libraries], work)
+                if not error:
+                    break
+            else:
+                raise NotLinkedError(f"it calls linear algebra, and there is no BLAS to link:\n{error}")
+        elif error:
+            raise NotLinkedError(_reason(missing) if missing else error)
         folder.mkdir(parents=True, exist_ok=True)
         for file in (*texts, f"{name}.o", library):
             shutil.copy(Path(work) / file, folder / file)
     return folder / library
+
+
+def _linked(command: Sequence[str], folder: str) -> str:
+    """Run the compiler: what it says if it fails, or nothing."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stderr or "the compiler has failed" if done.returncode else ""
 
 
 def _reason(missing: Sequence[str]) -> str:
