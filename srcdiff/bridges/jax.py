@@ -32,9 +32,8 @@ from srcdiff.api.derivatives import Derivative
 from srcdiff.backends.numba import xla_callable
 from srcdiff.backends.numba.xla_callable import Buffer
 from srcdiff.bridges import written_functions as written
+from srcdiff.bridges.result_structures import Results, results_of
 from srcdiff.frontend.source.capture import plain_function
-from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
 
 Function = Callable[..., Any]
 _FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
@@ -46,13 +45,14 @@ def function(f: Function, *, shape: Callable[..., Sequence[int]] | None = None, 
     """Make a function of JAX from a Python function, with derivatives by srcdiff, for all transformations of JAX.
 
     Args:
-        f: A function of numbers and arrays that returns one float or one array. They may be in tuples, lists and
-            dictionaries.
-        shape: If `f` returns an array, a function of the same arguments that returns its shape.
+        f: A function of numbers and arrays that returns a float or an array, or several. They may be in tuples, lists
+            and dictionaries.
+        shape: If `f` returns arrays, a function of the same arguments that returns their shapes, with the structure of
+            the results. The shape of a number is `()`.
         backend: As for `srcdiff.grad`. `"python"` runs the generated code without compiling it, called back by JAX.
 
     Returns:
-        A function that takes arrays of JAX or NumPy and numbers, and returns an array of JAX. An array without axes
+        A function that takes arrays of JAX or NumPy and numbers, and returns arrays of JAX. An array without axes
         stands for a number. Arrays and numbers of floats have derivatives. Strings, booleans and None are constants.
     """
     return JaxFunction(f, shape, backend)
@@ -67,7 +67,7 @@ class JaxFunction:
             raise TypeError(f"{f!r} is not a Python function: wrap it in a function or a lambda")
         self.f, self.shape, self.backend, self.name = f, shape, backend, written.identifier(plain.__name__)
         self.signature = inspect.signature(plain)
-        self.operations: dict[Any, Operation] = {}
+        self.operations: dict[Any, UserOperation] = {}
         """The operations by the structures, shapes and dtypes of their arguments."""
         self.flat: dict[Any, Function] = {}
         functools.update_wrapper(self, plain, updated=())
@@ -79,18 +79,25 @@ class JaxFunction:
         call = [*written.expressions(bound, leaves)]
         kinds = tuple([_kind_of(name, leaf) for name, leaf in leaves])
         values = [jnp.asarray(leaf) for (_, leaf), kind in zip(leaves, kinds, strict=True) if kind.is_array]
-        shape = () if self.shape is None else tuple(map(int, self.shape(*args, **kwargs)))
-        key = (*call, kinds, shape)
+        shape = None if self.shape is None else self.shape(*args, **kwargs)
+        sizes, structure = jax.tree.flatten(shape)
+        key = (*call, kinds, tuple(map(int, sizes)), structure)
         operation = self.operations.get(key)
         if operation is None or not operation.is_current():
-            dtype = np.dtype(np.float32 if {k.dtype for k in kinds} & _FLOATS == {np.dtype(np.float32)} else np.float64)
-            if not jax.config.jax_enable_x64:
-                dtype = np.dtype(np.float32)
-            f = self.flat.setdefault(tuple(call), written.flattened(self.f, self.name, call, len(leaves)))
-            operation = Operation(f, self.name, kinds, (_Kind(shape, dtype),), as_tuple=False, backend=self.backend)
-            operation.check_result(self.shape is not None)
-            self.operations[key] = operation
-        return call_p.bind(*values, operation=operation, batch=None)[0]
+            operation = self.operations[key] = self._operation(tuple(call), kinds, shape)
+        return operation.results.rebuilt(call_p.bind(*values, operation=operation, batch=None))
+
+    def _operation(self, call: tuple[str, ...], kinds: tuple[_Kind, ...], shape: Any) -> UserOperation:
+        f = self.flat.setdefault(call, written.flattened(self.f, self.name, call, len(kinds)))
+        primal = Derivative(f, "primal", 0, backend=self.backend)
+        specialisation = specialised_for_sizes(primal, tuple([kind.example() for kind in kinds]))
+        results = results_of(specialisation.compiled.reading.result)
+        if results is None:
+            raise ValueError(f"{written.place_of(self.f)} must return floats and arrays, and structures of these")
+        outs = _outs(written.place_of(self.f), results, shape, kinds)
+        if not results.is_single:
+            f = written.flattened(self.f, self.name, call, len(kinds), [leaf.text for leaf in results.leaves])
+        return UserOperation(f, self.name, kinds, outs, results=results, backend=self.backend)
 
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.jax.function({self.name})>"
@@ -172,17 +179,6 @@ class Operation:
             return False
         now = [o.read() for o in self.specialisation.outside]
         return all(written.is_same(a, b) for a, b in zip(self.outside, now, strict=True))
-
-    def check_result(self, has_shape: bool) -> None:
-        """Refuse a result that `shape` does not describe."""
-        result = self.specialisation.compiled.reading.result
-        is_array = isinstance(result, Value) and isinstance(result.type, Array)
-        if not isinstance(result, Value) and not isinstance(getattr(result, "value", None), float | int):
-            raise ValueError(f"{self.place} must return one float or one array")
-        if is_array and not has_shape:
-            raise ValueError(f"{self.place} returns an array: `function` needs `shape=`")
-        if has_shape and not is_array:
-            raise ValueError(f"{self.place} returns a number: `function` needs no `shape=`")
 
     @property
     def place(self) -> str:
@@ -284,6 +280,29 @@ class Operation:
         addresses = {name: ctypes.addressof(message) for name, message in kept.items()}
         compiled = xla_callable.handler(text, specialisation.function, {**constants.objects, **addresses})
         return compiled, constants.arrays, kept
+
+
+class UserOperation(Operation):
+    """The operation of the user's function, which knows the structure of its results."""
+
+    def __init__(self, *args: Any, results: Results, backend: str) -> None:
+        super().__init__(*args, as_tuple=not results.is_single, backend=backend)
+        self.results = results
+
+
+def _outs(place: str, results: Results, shape: Any, kinds: Sequence[_Kind]) -> tuple[_Kind, ...]:
+    """The kinds of the results. Refuses results that `shape` does not describe."""
+    has_arrays = any(leaf.rank for leaf in results.leaves)
+    if shape is None and has_arrays:
+        raise ValueError(f"{place} returns an array: `function` needs `shape=`")
+    if shape is not None and not has_arrays:
+        raise ValueError(f"{place} returns a number: `function` needs no `shape=`")
+    shapes = results.shapes(shape)
+    for leaf, one in zip(results.leaves, shapes, strict=True):
+        if len(one) != leaf.rank:
+            raise ValueError(f"{place}: `{leaf.text}` has {leaf.rank} axes, but `shape` says {one}")
+    is_single = {kind.dtype for kind in kinds} & _FLOATS == {np.dtype(np.float32)} or not jax.config.jax_enable_x64
+    return tuple([_Kind(one, np.dtype(np.float32 if is_single else np.float64)) for one in shapes])
 
 
 def _capsule(address: int) -> Any:

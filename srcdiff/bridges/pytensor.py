@@ -28,9 +28,8 @@ from srcdiff.api.c_functions import Constants, specialised_for_sizes
 from srcdiff.api.derivatives import Derivative
 from srcdiff.backends.numba import c_callable
 from srcdiff.bridges import written_functions as written
+from srcdiff.bridges.result_structures import Leaf, Results, results_of
 from srcdiff.frontend.source.capture import plain_function
-from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
 
 Function = Callable[..., Any]
 
@@ -39,11 +38,11 @@ def as_op(f: Function) -> TensorFunction:
     """Make a function of tensor variables from a Python function, with derivatives by srcdiff.
 
     Args:
-        f: A function of numbers and arrays that returns one float or one array of floats. They may be in tuples, lists
-            and dictionaries.
+        f: A function of numbers and arrays that returns a float or an array of floats, or several. They may be in
+            tuples, lists and dictionaries.
 
     Returns:
-        A function that takes tensor variables, arrays and numbers, and returns a tensor variable. A tensor without axes
+        A function that takes tensor variables, arrays and numbers, and returns tensor variables. A tensor without axes
         stands for a number. Strings, booleans and None are constants.
     """
     return TensorFunction(f)
@@ -58,7 +57,7 @@ class TensorFunction:
             raise TypeError(f"{f!r} is not a Python function: wrap it in a function or a lambda")
         self.f, self.name = f, written.identifier(plain.__name__)
         self.signature = inspect.signature(plain)
-        self.operations: dict[Any, SourceOp] = {}
+        self.operations: dict[Any, UserOp] = {}
         """The operations by the structures, types and constants of their arguments."""
         functools.update_wrapper(self, plain, updated=())
 
@@ -70,16 +69,26 @@ class TensorFunction:
         given = [_variable(name, leaf) for name, leaf in leaves]
         kinds = tuple(_kind_of(x) for x in given)
         op = self.operation(call, kinds)
-        return op(*[x for x, kind in zip(given, kinds, strict=True) if kind.is_tensor])
+        found = op(*[x for x, kind in zip(given, kinds, strict=True) if kind.is_tensor], return_list=True)
+        return op.results.rebuilt(found)
 
-    def operation(self, call: tuple[str, ...], kinds: tuple[_Kind, ...]) -> SourceOp:
+    def operation(self, call: tuple[str, ...], kinds: tuple[_Kind, ...]) -> UserOp:
         """The operation for such arguments, as the function is now."""
         op = self.operations.get((call, kinds))
         if op is None or not op.is_current():
-            f = written.flattened(self.f, self.name, call, len(kinds))
-            op = SourceOp(f, self.name, kinds, None, (_operation_again, (self.f, call, kinds)))
-            self.operations[call, kinds] = op
+            op = self.operations[call, kinds] = self._operation(call, kinds)
         return op
+
+    def _operation(self, call: tuple[str, ...], kinds: tuple[_Kind, ...]) -> UserOp:
+        f = written.flattened(self.f, self.name, call, len(kinds))
+        specialisation = specialised_for_sizes(Derivative(f, "primal", 0), tuple([kind.example() for kind in kinds]))
+        results = results_of(specialisation.compiled.reading.result)
+        if results is None:
+            raise TypeError(f"{written.place_of(self.f)} must return floats and arrays, and structures of these")
+        outs = tuple([_kind_of_result(self.f, leaf) for leaf in results.leaves])
+        if not results.is_single:
+            f = written.flattened(self.f, self.name, call, len(kinds), [leaf.text for leaf in results.leaves])
+        return UserOp(f, self.name, kinds, outs, (_operation_again, (self.f, call, kinds)), results)
 
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.pytensor.as_op({self.name})>"
@@ -122,6 +131,14 @@ class _Kind:
         return pt.TensorType(self.dtype, self.shape)
 
 
+def _kind_of_result(f: Function, leaf: Leaf) -> _Kind:
+    if leaf.is_number:
+        return _Kind((), "float32" if leaf.dtype.name == "float32" else "float64")
+    if leaf.dtype.kind != "f":
+        raise TypeError(f"{written.place_of(f)} returns an array of {leaf.dtype}: it must have floats")
+    return _Kind((None,) * leaf.rank, leaf.dtype.name)
+
+
 def _variable(name: str, leaf: Any) -> Any:
     """A leaf as a tensor variable, or the constant itself."""
     if leaf is None or isinstance(leaf, str | bool):
@@ -149,16 +166,22 @@ class SourceOp(Op):  # type: ignore[misc]
     """An operation of PyTensor whose function was read by srcdiff."""
 
     def __init__(
-        self, f: Function, name: str, kinds: tuple[_Kind, ...], outs: tuple[_Kind, ...] | None, again: Any
+        self,
+        f: Function,
+        name: str,
+        kinds: tuple[_Kind, ...],
+        outs: tuple[_Kind, ...],
+        again: Any,
+        *,
+        as_tuple: bool = True,
     ) -> None:
-        self.f, self.name, self.kinds, self.again = f, name, kinds, again
+        self.f, self.name, self.kinds, self.outs, self.again = f, name, kinds, outs, again
         self.places = [k for k, kind in enumerate(kinds) if kind.is_tensor]
         self.active = [k for k in self.places if kinds[k].is_active]
-        self.as_tuple = outs is not None
+        self.as_tuple = as_tuple
         """Whether the function returns a tuple."""
         self.primal = Derivative(f, "primal", 0)
         self.specialisation = specialised_for_sizes(self.primal, self._arguments())
-        self.outs = (self._result(),) if outs is None else outs
         self.like: tuple[int, ...] = ()
         """The arguments that have the shapes of the results, if that is known."""
         self.copies = bool(self.specialisation.compiled.writes or self.specialisation.apart)
@@ -167,18 +190,6 @@ class SourceOp(Op):  # type: ignore[misc]
 
     def _arguments(self) -> tuple[Any, ...]:
         return tuple([kind.example() for kind in self.kinds])
-
-    def _result(self) -> _Kind:
-        result: Any = self.specialisation.compiled.reading.result
-        if isinstance(result, Value) and isinstance(result.type, Array):
-            dtype = np.dtype(str(result.type.dtype))
-            if dtype.kind != "f":
-                raise TypeError(f"{written.place_of(self.f)} returns an array of {dtype}: it must have floats")
-            return _Kind((None,) * result.type.rank, dtype.name)
-        if not isinstance(result, Value) and not isinstance(getattr(result, "value", None), float | int):
-            raise TypeError(f"{written.place_of(self.f)} must return one float or one array")
-        single = isinstance(result, Value) and str(getattr(result.type, "dtype", "")) == "float32"
-        return _Kind((), "float32" if single else "float64")
 
     def is_current(self) -> bool:
         """Whether the function, and all that it reads from outside, are as they were."""
@@ -266,7 +277,7 @@ class SourceOp(Op):  # type: ignore[misc]
         name = f"{self.name}_tangent"
         f = written.tangent(self.f, name, len(self.kinds), moved)
         kinds = (*self.kinds, *[self.kinds[k] for k in moved])
-        made = SourceOp(f, name, kinds, self.outs if self.as_tuple else None, (_tangent_again, (self, moved)))
+        made = SourceOp(f, name, kinds, self.outs, (_tangent_again, (self, moved)), as_tuple=self.as_tuple)
         made.like = self.like
         return made
 
@@ -301,6 +312,22 @@ class SourceOp(Op):  # type: ignore[misc]
         return numba_njit(function)
 
 
+class UserOp(SourceOp):
+    """The operation of the user's function, which knows the structure of its results."""
+
+    def __init__(
+        self,
+        f: Function,
+        name: str,
+        kinds: tuple[_Kind, ...],
+        outs: tuple[_Kind, ...],
+        again: Any,
+        results: Results,
+    ) -> None:
+        super().__init__(f, name, kinds, outs, again, as_tuple=not results.is_single)
+        self.results = results
+
+
 @numba_funcify.register(SourceOp)  # type: ignore[untyped-decorator]
 def _numba_function(op: SourceOp, node: Any = None, **further: Any) -> Any:
     return op.compiled()
@@ -317,7 +344,7 @@ def _of_addresses() -> dict[str, Any]:
     return {"carray": carray, **c_callable.helpers()}
 
 
-def _operation_again(f: Function, call: tuple[str, ...], kinds: tuple[_Kind, ...]) -> SourceOp:
+def _operation_again(f: Function, call: tuple[str, ...], kinds: tuple[_Kind, ...]) -> UserOp:
     return as_op(f).operation(call, kinds)
 
 

@@ -67,10 +67,15 @@ def tangent(f: Function, name: str, count: int, active: Sequence[int]) -> Functi
     return function_of(text, name, {"f": f, "jvp": jvp})
 
 
-def flattened(f: Function, name: str, call: Sequence[str], count: int) -> Function:
-    """`f` as a function of `count` numbers and arrays, from the expressions of its arguments: `{'w': a0, 'b': a1}`."""
+def flattened(f: Function, name: str, call: Sequence[str], count: int, results: Sequence[str] = ()) -> Function:
+    """`f` as a function of `count` numbers and arrays, from the expressions of its arguments: `{'w': a0, 'b': a1}`.
+
+    It returns a tuple of `results`, if these are given: expressions of the parts of `result`.
+    """
     args = ", ".join(_names("a", count))
-    return function_of(f"def {name}({args}):\n    return f({', '.join(call)})\n", name, {"f": f})
+    body = f"    result = f({', '.join(call)})\n"
+    returned = f"({''.join(f'{one}, ' for one in results)})" if results else "result"
+    return function_of(f"def {name}({args}):\n{body}    return {returned}\n", name, {"f": f})
 
 
 def expressions(bound: inspect.BoundArguments, leaves: list[Any]) -> Iterator[str]:

@@ -75,6 +75,54 @@ def test_check_grads(case):
     check_grads(f, args, order=1 if case == "interpreted" else 2, modes=("fwd", "rev"), atol=1e-5, rtol=1e-5)
 
 
+def both(p, t):
+    return {"sum": p["w"] * np.sum(t), "parts": (p["w"] * t, t[0])}
+
+
+BOTH = function(both, shape=lambda p, t: {"sum": (), "parts": (t.shape, ())})
+
+
+def test_several_results_have_their_structure_and_derivatives():
+    p = {"w": 3.0}
+    found = BOTH(p, X)
+    assert ({"sum", "parts"}, tuple) == ({*found}, type(found["parts"]))
+    jax.tree.map(np.testing.assert_allclose, found, both(p, np.asarray(X)))
+    check_grads(lambda w, t: BOTH({"w": w}, t), (3.0, X), order=2, modes=("fwd", "rev"))
+    jax.tree.map(np.testing.assert_array_equal, jax.jit(BOTH)(p, X), found)
+    rows = jnp.stack([X, 2.0 * X])
+    batch = jax.vmap(BOTH, (None, 0))(p, rows)
+    np.testing.assert_allclose(batch["parts"][0], 3.0 * rows)
+    last, sums = jax.lax.scan(lambda t, _: (BOTH(p, t)["parts"][0], BOTH(p, t)["sum"]), X, length=3)
+    np.testing.assert_allclose(last, 27.0 * X)
+    np.testing.assert_allclose(sums[1], 9.0 * jnp.sum(X))
+    gradient = jax.grad(lambda t: BOTH(p, t)["parts"][1] + 2.0 * BOTH(p, t)["sum"])(X)
+    np.testing.assert_allclose(gradient, 6.0 + np.eye(4)[0])
+
+
+def test_several_results_need_their_shapes():
+    with pytest.raises(ValueError, match="needs `shape=`"):
+        function(both)({"w": 1.0}, X)
+    with pytest.raises(ValueError, match="a shape for each result"):
+        function(both, shape=lambda p, t: (t.shape, ()))({"w": 1.0}, X)
+    with pytest.raises(ValueError, match=r"`result\['sum'\]` has 0 axes, but `shape` says \(4,\)"):
+        function(both, shape=lambda p, t: {"sum": t.shape, "parts": (t.shape, ())})({"w": 1.0}, X)
+    first, second = function(lambda x: [x[0], x[1] * 2.0])(X)
+    assert (X[0], 2.0 * X[1]) == (first, second)
+
+
+def test_batches_and_jit_call_no_python():
+    f = function(loss)
+    text = jax.jit(jax.vmap(jax.grad(f), (0, None, None))).lower(jnp.stack([X, X]), 2.0, 3.0).as_text()
+    assert "srcdiff_loss_pullback" in text
+    assert "callback" not in text
+
+
+def test_arguments_in_other_orders_of_memory_and_read_only():
+    f, w = function(lambda w: np.sum(w[0] * w[1])), np.arange(6.0).reshape(3, 2).T
+    w.flags.writeable = False
+    assert float(np.sum(w[0] * w[1])) == f(w) == f(jnp.asarray(w)) == jax.jit(f)(jnp.asarray(w.T).T)
+
+
 def test_third_derivatives():
     f, args = called("number")
     check_grads(f, args, order=3, modes=("fwd", "rev"))
@@ -251,7 +299,7 @@ def test_refusals_of_srcdiff_show_the_line():
         (loss, (X, 1.0, object()), TypeError, "`k` is a object"),
         (loss, (X,), TypeError, "missing a required argument"),
         (layer, (X[:2], W), ValueError, "needs `shape=`"),
-        (lambda x: (x[0], x[1]), (X,), ValueError, "must return one float or one array"),
+        (lambda x: (x[0], "text"), (X,), ValueError, "must return floats and arrays"),
         (print, (), TypeError, "is not a Python function"),
     ],
     ids=range(9),

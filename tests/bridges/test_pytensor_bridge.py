@@ -67,6 +67,22 @@ def test_values_gradients_and_hessians_in_a_graph(mode):
     )
 
 
+def both(p, t):
+    return {"sum": p["w"] * np.sum(t), "parts": (p["w"] * t * t, t[0])}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_several_results_have_their_structure_and_derivatives(mode):
+    w, t = pt.dscalar("w"), pt.dvector("t")
+    found = as_op(both)({"w": w}, t)
+    assert ({"sum", "parts"}, tuple) == ({*found}, type(found["parts"]))
+    total = found["sum"] * 2.0 + found["parts"][0][1]
+    outputs = [found["sum"], *found["parts"], *pytensor.grad(total, [w, t]), pytensor.gradient.hessian(total, t)]
+    values = pytensor.function([w, t], outputs, mode=mode)(3.0, SIZES)
+    for value, expected in zip(values, [9.0, [3.0, 12.0], 1.0, 10.0, [6.0, 18.0], [[0, 0], [0, 6.0]]], strict=True):
+        np.testing.assert_allclose(value, expected)
+
+
 def test_verify_grad_of_pytensor():
     op = as_op(trajectory)
     random = np.random.default_rng(0)
@@ -145,6 +161,23 @@ def test_exceptions_of_the_function_reach_the_caller(mode):
         f(-1.0)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_shapes_strides_read_only_memory_and_nan(mode):
+    x = pt.dmatrix("x")
+    y = as_op(lambda x: x[0] @ x[1])(x)
+    f = pytensor.function([pytensor.In(x, borrow=True)], [y, pytensor.grad(y, x)], mode=mode)
+    given = np.arange(6.0).reshape(3, 2).T
+    given.flags.writeable = False
+    value, gradient = f(given)
+    assert (given[0] @ given[1], given[::-1].tolist()) == (value, gradient.tolist())
+    given = np.array([[np.nan, 1.0], [1.0, 1.0]])
+    assert np.isnan(f(given)[0])
+    with pytest.raises(TypeError, match="dimensions"):  # PyTensor's own check
+        f(np.ones(2))
+    with pytest.raises(TypeError, match="float64"):
+        f(np.ones((2, 2), complex))
+
+
 def test_bad_arguments_are_refused_when_the_graph_is_built():
     op = as_op(lambda x: np.sum(x))
     with pytest.raises(TypeError, match=r"`x` is a tensor of complex128"):
@@ -153,8 +186,8 @@ def test_bad_arguments_are_refused_when_the_graph_is_built():
         op(object())
     with pytest.raises(TypeError, match="missing a required argument"):
         op()
-    with pytest.raises(TypeError, match="must return one float or one array"):
-        as_op(lambda x: (x, x))(1.0)
+    with pytest.raises(TypeError, match="must return floats and arrays"):
+        as_op(lambda x: (x, "text"))(1.0)
     with pytest.raises(TypeError, match="must have floats"):
         as_op(lambda x: np.arange(len(x)))(SIZES)
     with pytest.raises(TypeError, match="not a Python function"):
