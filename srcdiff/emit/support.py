@@ -128,19 +128,22 @@ def solve_lower(a: Any, b: Any) -> Any:
 
 
 def solve_lower_transposed(a: Any, b: Any) -> Any:
-    """The x with a.T @ x = b for a lower triangle a: backward substitution."""
+    """The x with a.T @ x = b for a lower triangle a: backward substitution, by blocks of rows."""
     x = np.empty((b.shape[0], b.shape[1]), b.dtype)
     for last in range(b.shape[0], 0, -32):
         first = max(last - 32, 0)
+        rows = x[first:last]
         known = a[last:, first:last].T @ x[last:]
-        for i in range(last - 1, first - 1, -1):
+        for i in range(last - first):
             for j in range(b.shape[1]):
-                x[i, j] = b[i, j] - known[i - first, j]
-            for k in range(i + 1, last):
+                rows[i, j] = b[first + i, j] - known[i, j]
+        for k in range(last - first - 1, -1, -1):
+            for j in range(b.shape[1]):
+                rows[k, j] /= a[first + k, first + k]
+            for i in range(k):
+                factor = a[first + k, first + i]
                 for j in range(b.shape[1]):
-                    x[i, j] -= a[k, i] * x[k, j]
-            for j in range(b.shape[1]):
-                x[i, j] /= a[i, i]
+                    rows[i, j] -= factor * rows[k, j]
     return x
 
 
@@ -149,15 +152,20 @@ def solve_lower_transposed_upper(a: Any, b: Any) -> Any:
     x = np.zeros((b.shape[0], b.shape[1]), b.dtype)
     for last in range(b.shape[0], 0, -32):
         first = max(last - 32, 0)
-        known = a[last:, first:last].T @ x[last:, first:]
+        known = a[last:, first:last].T @ x[last:, last:]
         for i in range(last - 1, first - 1, -1):
-            for j in range(i, b.shape[1]):
-                x[i, j] = b[i, j] - known[i - first, j - first]
+            row, right = x[i, i:], b[i, i:]
+            for j in range(right.shape[0]):
+                row[j] = right[j]
+            tail, sums = x[i, last:], known[i - first]
+            for j in range(sums.shape[0]):
+                tail[j] -= sums[j]
             for k in range(i + 1, last):
-                for j in range(k, b.shape[1]):
-                    x[i, j] -= a[k, i] * x[k, j]
-            for j in range(i, b.shape[1]):
-                x[i, j] /= a[i, i]
+                factor, lower = a[k, i], x[k, i:]
+                for j in range(lower.shape[0]):
+                    row[j] -= factor * lower[j]
+            for j in range(row.shape[0]):
+                row[j] /= a[i, i]
     return x
 
 

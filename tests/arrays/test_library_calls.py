@@ -487,6 +487,19 @@ def test_triangles_are_solved_in_blocks(size):
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)  # the triangle's condition is below 100
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 31, 32, 33, 70])
+@pytest.mark.parametrize("more", [0, 3, -2])
+def test_triangles_are_solved_for_triangles(size, more):
+    """What is below the diagonal of the upper triangle is not read."""
+    a, b = lower_triangle(size), np.random.default_rng(1).normal(size=(size, max(size + more, 0)))
+    upper = np.triu(b)
+
+    actual = support.solve_lower_transposed_upper(a, np.where(np.tri(*b.shape, -1) > 0.0, np.nan, upper))
+
+    np.testing.assert_allclose(actual, np.linalg.solve(a.T, upper), rtol=1e-9, atol=1e-12)
+    assert not np.any(np.tril(actual, -1))
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 33])
 def test_triangles_are_solved_for_vectors(size):
     a, b = lower_triangle(size), np.random.default_rng(1).normal(size=2 * size)[::2]
