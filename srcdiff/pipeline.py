@@ -52,6 +52,7 @@ from srcdiff.passes.loops_in_threads import share_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.parallel_claims import check_claims
 from srcdiff.passes.product_buffers import reuse_product_buffers
+from srcdiff.passes.product_order import reorder_products
 from srcdiff.passes.reverse_mode import (
     add_shadow_references,
     call_forward_functions,
@@ -206,6 +207,7 @@ DIFFERENTIATE = (
     *FUSION,
     Pass("loop interchange", each(interchange_loops), "loops move inside others that can share their iterations"),
     *FUSION,
+    Pass("product order", each(reorder_products, wrt), "multiply first what has no adjoint", REVERSE),
     Pass(
         "chosen iterations",
         each(differentiate_chosen_iterations, wrt),

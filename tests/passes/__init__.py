@@ -76,6 +76,7 @@ from srcdiff.passes.loops_in_threads import share
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.partial_copies import copy_partially
 from srcdiff.passes.product_buffers import reuse_product_buffers
+from srcdiff.passes.product_order import reorder_products
 from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
@@ -154,6 +155,7 @@ PASSES: dict[str, Run] = {
     "overwritten_arrays": each(lambda f, stay: rename_overwritten(hoist_lengths(f), stay), "alone"),
     "scalar_replacement": each(replace_scalars),
     "product_buffers": each(reuse_product_buffers),
+    "product_order": each(reorder_products, "wrt"),
     "row_gathering": each(gather_rows),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
