@@ -1,7 +1,8 @@
 """Fourier transforms: `np.fft`, and the same functions of `scipy.fft`.
 
-All transforms are written with two unnormalized transforms of complex rows, each the adjoint of the other. A real
-transform uses half of a complex one.
+All transforms are written with two unnormalized transforms of complex rows, each the adjoint of the other, and with two
+between real rows and the first halves of their spectra. In the adjoints of these, elements that also stand for their
+conjugates are weighted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.blas_lapack import row
+from srcdiff.library.blas_lapack import Ruled, row
 from srcdiff.library.language import (
     axes_moved_last,
     axis_moved_back,
@@ -22,8 +23,10 @@ from srcdiff.library.language import (
     interleaved_lengths,
     is_complex_type,
     known_axes,
+    last_of,
     other_direction,
 )
+from srcdiff.library.linear_algebra import floats
 from srcdiff.library.reductions import written
 
 
@@ -43,11 +46,81 @@ def backward_rows_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     return (forward_rows(out_bar),)
 
 
+def real_line_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    n = len(a)
+    return (to_real_line(weighted(out_bar, (n // 2 + 1,), n, 0.5), n),)
+
+
+def real_line_tangent(a: Any, out: Any, a_dot: Any) -> Any:
+    return real_line(a_dot)
+
+
+def to_real_line_adjoint(a: Any, n: Any, out: Any, out_bar: Any) -> Any:
+    return weighted(real_line(out_bar), (len(a),), n, 2.0), None
+
+
+def to_real_line_tangent(a: Any, n: Any, out: Any, a_dot: Any, n_dot: Any) -> Any:
+    return to_real_line(a_dot, n)
+
+
+def real_rows_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    n = a.shape[1]
+    return (to_real_rows(weighted(out_bar, (len(a), n // 2 + 1), n, 0.5), n),)
+
+
+def real_rows_tangent(a: Any, out: Any, a_dot: Any) -> Any:
+    return real_rows(a_dot)
+
+
+def to_real_rows_adjoint(a: Any, n: Any, out: Any, out_bar: Any) -> Any:
+    return weighted(real_rows(out_bar), a.shape, n, 2.0), None
+
+
+def to_real_rows_tangent(a: Any, n: Any, out: Any, a_dot: Any, n_dot: Any) -> Any:
+    return to_real_rows(a_dot, n)
+
+
+def weighted(half: Any, shape: Any, n: Any, weight: Any) -> Any:
+    """The first half of a spectrum of length n, where the elements that stand for two are multiplied by the weight."""
+    result = np.empty(shape, half.dtype)
+    for i in each(shape):
+        (k,) = last_of(i, 1)
+        result[i] = half[i] if k == 0 or 2 * k == n else weight * half[i]
+    return result
+
+
+_TO_REAL = 'np.fft.irfft({0}, {1}, -1, "forward")'
 _BACKWARD = 'np.fft.ifft({0}, None, -1, "forward")'
 forward_line = row("fft", "np.fft.fft({0})", "i->i", forward_adjoint, takes_complex=True)
 backward_line = row("ifft", _BACKWARD, "i->i", backward_adjoint, takes_complex=True)
 forward_rows = row("fft_of_rows", "np.fft.fft({0})", "ij->ij", forward_rows_adjoint, takes_complex=True)
 backward_rows = row("ifft_of_rows", _BACKWARD, "ij->ij", backward_rows_adjoint, takes_complex=True)
+_of_line = row("rfft", "np.fft.rfft({0})", "i->j", None, ("complex",))
+_of_rows = row("rfft_of_rows", "np.fft.rfft({0})", "ij->ik", None, ("complex",))
+_to_line = row("irfft", _TO_REAL, "i,->j", None, ("real",), takes_complex=True)
+_to_rows = row("irfft_of_rows", _TO_REAL, "ij,->ik", None, ("real",), takes_complex=True)
+
+
+def spectrum_of_line(a: Any) -> Any:
+    return _of_line(a)
+
+
+def spectra_of_rows(a: Any) -> Any:
+    return _of_rows(a)
+
+
+def line_of_spectrum(a: Any, n: Any) -> Any:
+    return _to_line(a, n)
+
+
+def rows_of_spectra(a: Any, n: Any) -> Any:
+    return _to_rows(a, n)
+
+
+real_line = Ruled(spectrum_of_line, real_line_adjoint, real_line_tangent)
+real_rows = Ruled(spectra_of_rows, real_rows_adjoint, real_rows_tangent)
+to_real_line = Ruled(line_of_spectrum, to_real_line_adjoint, to_real_line_tangent, takes_complex=True)
+to_real_rows = Ruled(rows_of_spectra, to_real_rows_adjoint, to_real_rows_tangent, takes_complex=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ one axis
@@ -77,6 +150,14 @@ def with_axis_back(a: Any, axis: Any) -> Any:
     return a if axis == a.ndim - 1 else np.transpose(a, axis_moved_back(a.ndim, axis))
 
 
+def rows_of(a: Any) -> Any:
+    """The array with two axes, of which the last one stays."""
+    count = 1
+    for size in first_of(a.shape, -1):
+        count *= size
+    return np.reshape(a, (count, a.shape[a.ndim - 1]))
+
+
 def transformed(a: Any, is_forward: Any) -> Any:
     """The unnormalized transform of complex numbers along the last axis."""
     if a.shape[a.ndim - 1] < 1:
@@ -85,12 +166,30 @@ def transformed(a: Any, is_forward: Any) -> Any:
         return forward_line(a) if is_forward else backward_line(a)
     if a.ndim == 2:
         return forward_rows(a) if is_forward else backward_rows(a)
-    count = 1
-    for size in first_of(a.shape, -1):
-        count *= size
-    rows = np.reshape(a, (count, a.shape[a.ndim - 1]))
+    rows = rows_of(a)
     found = forward_rows(rows) if is_forward else backward_rows(rows)
     return np.reshape(found, a.shape)
+
+
+def half_spectrum(a: Any) -> Any:
+    """The first half of the unnormalized transform of real numbers along the last axis."""
+    n = a.shape[a.ndim - 1]
+    if n < 1:
+        raise ValueError("Invalid number of FFT data points (0) specified.")
+    if a.ndim == 1:
+        return real_line(a)
+    if a.ndim == 2:
+        return real_rows(a)
+    return np.reshape(real_rows(rows_of(a)), (*first_of(a.shape, -1), n // 2 + 1))
+
+
+def of_half_spectrum(half: Any, n: Any) -> Any:
+    """The inverse of `half_spectrum`, unnormalized, to n real numbers."""
+    if half.ndim == 1:
+        return to_real_line(half, n)
+    if half.ndim == 2:
+        return to_real_rows(half, n)
+    return np.reshape(to_real_rows(rows_of(half), n), (*first_of(half.shape, -1), n))
 
 
 def scaled(a: Any, n: Any, norm: Any, is_forward: Any) -> Any:
@@ -126,9 +225,12 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
     a = np.asarray(a)
     if is_complex_type(a.dtype):
         raise TypeError("a real transform takes real numbers")
+    a = floats(a)
     axis = axis_of(axis, a.ndim)
-    whole = with_axis_last(along(a, n, axis, norm, True), axis)
-    half = np.copy(whole[..., : whole.shape[whole.ndim - 1] // 2 + 1])
+    a = with_axis_last(a, axis)
+    if n is not None:
+        a = sized(a, n)
+    half = scaled(half_spectrum(a), a.shape[a.ndim - 1], norm, True)
     return written(with_axis_back(half, axis), out)
 
 
@@ -137,26 +239,15 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     a = as_complex(a)
     axis = axis_of(axis, a.ndim)
     half = with_axis_last(a, axis)
+    is_cut = n is not None
     if n is None:
         n = 2 * (half.shape[half.ndim - 1] - 1)
     if n < 1:
         raise ValueError("Invalid number of FFT data points (0 or less) specified.")
-    found = scaled(np.asarray(transformed(whole_spectrum(half, n), False).real), n, norm, False)
+    if is_cut:
+        half = sized(half, n // 2 + 1)
+    found = scaled(of_half_spectrum(half, n), n, norm, False)
     return written(with_axis_back(found, axis), out)
-
-
-def whole_spectrum(half: Any, n: Any) -> Any:
-    count = min(half.shape[half.ndim - 1], n // 2 + 1)
-    outer = first_of(half.shape, -1)
-    result = np.zeros((*outer, n), half.dtype)
-    for i in each(outer):
-        for k in range(count):
-            if k == 0 or 2 * k == n:
-                result[(*i, k)] = half[(*i, k)].real
-            else:
-                result[(*i, k)] = half[(*i, k)]
-                result[(*i, n - k)] = np.conj(half[(*i, k)])
-    return result
 
 
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:

@@ -44,7 +44,7 @@ _OF_COMPLEX = (
     *("squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "rot90", "roll", "tile"),
     *("repeat", "split", "array_split", "hsplit", "vsplit", "dsplit", "meshgrid", "vander", "convolve"),
     *("polyval", "polyadd", "polysub", "polymul", "polyder", "polyint", "trim_zeros", "matmul", "matvec", "vecmat"),
-    *("roots", "poly"),
+    *("roots", "poly", "correlate"),
     *("dot", "vdot", "vecdot", "inner", "outer", "tensordot", "einsum", "kron", "cross", "trace"),
 )
 _OF_COMPLEX_MATRICES = (

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import signals
-from srcdiff.library.language import structural, unsupported
+from srcdiff.library import fourier, signals
+from srcdiff.library.language import is_complex_type, known_axes, part, structural, unsupported
 from srcdiff.library.linear_algebra import floats
+from srcdiff.library.products import of_one_type
 from srcdiff.library.scipy_ndimage import place_of
 
 
@@ -102,14 +103,67 @@ def in_plane(first: Any, second: Any) -> Any:
 def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     second = np.asarray(in2)
     if second.ndim == 1:
-        return convolve(in1, np.asarray(second[::-1]), mode)
-    return convolve(in1, np.asarray(second[::-1, ::-1]), mode)
+        return convolve(in1, np.asarray(second[::-1].conj()), mode)
+    return convolve(in1, np.asarray(second[::-1, ::-1].conj()), mode)
 
 
 def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
     if boundary != "fill" or fillvalue != 0:
         unsupported("`convolve2d` with a boundary")
     return convolve(in1, in2, mode)
+
+
+def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """By products of Fourier transforms, of fast lengths."""
+    first, second = of_one_type(floats(in1), floats(in2))
+    if first.ndim != second.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    axes = known_axes(None, axes, first.ndim)
+    lengths: Any = ()
+    for axis in axes:
+        lengths = (*lengths, fast_length(first.shape[axis] + second.shape[axis] - 1))
+    if is_complex_type(first.dtype):
+        product = fourier.fftn(first, lengths, axes) * fourier.fftn(second, lengths, axes)
+        found = fourier.ifftn(product, lengths, axes)
+    else:
+        product = fourier.rfftn(first, lengths, axes) * fourier.rfftn(second, lengths, axes)
+        found = fourier.irfftn(product, lengths, axes)
+    fits, is_inside = True, True
+    for axis in axes:
+        fits = fits and first.shape[axis] >= second.shape[axis]
+        is_inside = is_inside and second.shape[axis] >= first.shape[axis]
+    if mode == "valid" and not (fits or is_inside):
+        raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+    for axis in axes:
+        n, m = first.shape[axis], second.shape[axis]
+        if mode == "full":
+            found = part(found, axis, 0, n + m - 1)
+        elif mode == "same":
+            found = part(found, axis, (m - 1) // 2, (m - 1) // 2 + n)
+        elif mode == "valid":
+            found = part(found, axis, min(n, m) - 1, max(n, m))
+        else:
+            raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    return np.ascontiguousarray(found)
+
+
+def oaconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """The same numbers as of `fftconvolve`."""
+    return fftconvolve(in1, in2, mode, axes)
+
+
+def fast_length(n: Any) -> Any:
+    """The smallest length from n on with no prime factor above 5."""
+    length = n
+    while length > 1:
+        rest = length
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            break
+        length += 1
+    return length
 
 
 @structural
@@ -161,6 +215,10 @@ def savgol_filter(
 
 
 FUNCTIONS: dict[str, Any] = {
-    function.__name__: function for function in (lfilter, convolve, correlate, convolve2d, savgol_filter)
+    function.__name__: function
+    for function in (lfilter, convolve, correlate, convolve2d, fftconvolve, oaconvolve, savgol_filter)
 }
 """By the name in `scipy.signal`."""
+
+TAKES_COMPLEX = frozenset((convolve, correlate, convolve2d, fftconvolve, oaconvolve))
+"""The functions that are right for complex numbers, too."""

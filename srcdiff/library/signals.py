@@ -38,7 +38,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     start, count = part_of(mode, short, long)
     if len(a) < len(v):  # NumPy exchanges the two and reverses the result
         start = short + long - 1 - start - count
-    return part_of_convolution(a, v[::-1], start, count)
+    return part_of_convolution(a, v[::-1].conj(), start, count)
 
 
 def row_of(a: Any) -> Any:

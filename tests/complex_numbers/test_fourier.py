@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import fft
+from scipy import fft, signal
 
 import srcdiff
 from srcdiff import DifferentiationError
@@ -98,6 +98,20 @@ def views(z):
     return np.sum(np.abs(np.fft.fft(z[::2]) * np.arange(3))) + np.sum(np.abs(np.fft.fft(z[::-1]) * np.arange(6)))
 
 
+@prog(planar(6), planar(4), real(4))
+def convolutions(z, w, x):
+    of_line = np.sum(np.abs(signal.fftconvolve(z, w)) ** 3) + np.sum(np.abs(signal.oaconvolve(z, x, "same")) ** 3)
+    valid = signal.fftconvolve(w, z, "valid") * np.arange(3)
+    direct = np.convolve(z, w) * np.arange(9) + np.correlate(z, w, "full") - signal.correlate(z, w)
+    return of_line + np.sum(valid.imag) + np.sum(np.abs(direct) ** 3) + np.sum(np.abs(np.correlate(w, z, "same")) ** 3)
+
+
+@prog(real(3, 4), real(2, 3))
+def convolutions_of_planes(x, y):
+    rows = signal.fftconvolve(x, y[:1], axes=1)
+    return np.sum(signal.fftconvolve(x, y, "valid") ** 3) + np.sum(rows**3)
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS)
 def test_derivatives_agree_with_differences(function, arguments):
     srcdiff.check(function, *arguments, wrt=tuple(range(len(arguments))), backend="python")
@@ -108,7 +122,7 @@ def test_second_derivatives_agree(function, arguments):
     srcdiff.check(function, *arguments, wrt=tuple(range(len(arguments))), backend="python", order=2)
 
 
-@pytest.mark.parametrize(("function", "arguments"), [p for p in PROGRAMS if p.id in ("views", "split_step")])
+@pytest.mark.parametrize(("function", "arguments"), [p for p in PROGRAMS if p.id in ("views", "real_transforms")])
 def test_compiled_gradients_are_those_of_the_source(function, arguments):
     wrt = tuple(range(len(arguments)))
     expected = srcdiff.grad(function, wrt=wrt, backend="python")(*arguments)
@@ -151,6 +165,11 @@ def test_singles_stay_singles():
     gradient = srcdiff.grad(power)(x)
     assert gradient.dtype == np.float32
     np.testing.assert_allclose(gradient, 10 * x, rtol=1e-5, atol=1e-5)
+
+
+def test_convolution_of_arrays_with_different_axes_raises_as_scipys():
+    with pytest.raises(ValueError, match="same dimensionality"):
+        srcdiff.grad(lambda x, y: np.sum(signal.fftconvolve(x, y)), backend="python")(real(3, 3), real(3))
 
 
 def test_real_transforms_refuse_complex_numbers():

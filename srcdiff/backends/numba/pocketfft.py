@@ -41,32 +41,50 @@ class UnknownLoopsError(RuntimeError):
         super().__init__(f"the Fourier transforms of NumPy {np.__version__} are unknown: use backend='python'")
 
 
+_LETTERS = {"fft": ("Dd", "D"), "rfft_n_even": ("dd", "D"), "rfft_n_odd": ("dd", "D"), "irfft": ("Dd", "d")}
+"""The ufuncs, with the types of their arguments and of their result, for numbers of double precision."""
+
+
 @functools.cache
-def _address(letter: str) -> int:
-    """The loop for complex numbers of one precision: `D` or `F`."""
+def _address(symbol: str) -> int:
+    """The loop of a ufunc for numbers of one precision, as in `fft.d` or `irfft.f`."""
+    name, _, precision = symbol.partition(".")
+    taken, given = (
+        [np.dtype(k if precision == "d" else {"D": "F", "d": "f"}[k]) for k in letters] for letters in _LETTERS[name]
+    )
     try:
-        ufunc, dtype = importlib.import_module("numpy.fft._pocketfft_umath").fft, np.dtype(letter)
+        ufunc = getattr(importlib.import_module("numpy.fft._pocketfft_umath"), name)
         struct = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
         known = [struct.types[3 * k : 3 * k + 3] for k in range(struct.ntypes)]
-        real = np.dtype(letter.lower())
-        place = known.index(bytes([dtype.num, real.num, dtype.num]))
+        place = known.index(bytes(kind.num for kind in (*taken, *given)))
         address = int(struct.functions[place] or 0)
     except (ImportError, AttributeError, ValueError):
         raise UnknownLoopsError from None
-    if (struct.nin, struct.nout, struct.name) != (2, 1, b"fft") or not _transforms(address, dtype):
+    if (struct.nin, struct.nout, struct.name) != (2, 1, name.encode()):
+        raise UnknownLoopsError
+    if not all(_transforms(address, name, taken[0], given[0], n) for n in _TRIED[name]):
         raise UnknownLoopsError
     return address
 
 
-def _transforms(address: int, dtype: np.dtype[Any]) -> bool:
-    """Whether the loop at an address does what is expected, in both directions."""
-    given, found = np.array([1.0, 2.0 - 1.0j, 3.0j], dtype), np.empty(3, dtype)
-    factor = np.ones(1, dtype.char.lower())
-    dimensions = (ctypes.c_ssize_t * 3)(1, 3, 3)
-    steps = (ctypes.c_ssize_t * 5)(0, 0, 0, dtype.itemsize, dtype.itemsize)
-    arrays = (ctypes.c_void_p * 3)(given.ctypes.data, factor.ctypes.data, found.ctypes.data)
-    for is_forward, expected in ((True, np.fft.fft(given)), (False, np.fft.ifft(given, norm="forward"))):
-        found[:] = 0.0
+_TRIED = {"fft": (3, 4), "rfft_n_even": (4,), "rfft_n_odd": (3,), "irfft": (3, 4)}
+"""The lengths that loops are tried with."""
+
+
+def _transforms(address: int, name: str, taken: np.dtype[Any], given: np.dtype[Any], n: int) -> bool:
+    """Whether the loop at an address does what is expected; `fft` in both directions."""
+    numbers = np.array([1.0, 2.0 - 1.0j, 3.0j, -1.5][:n])
+    whole = numbers.real if name.startswith("rfft") else numbers
+    x = whole[: n // 2 + 1].astype(taken) if name == "irfft" else whole.astype(taken)
+    for is_forward in (True, False) if name == "fft" else (True,):
+        if name == "fft":
+            expected: np.ndarray[Any, Any] = np.fft.fft(x) if is_forward else np.fft.ifft(x, norm="forward")
+        else:
+            expected = np.fft.irfft(x, n, norm="forward") if name == "irfft" else np.fft.rfft(x)
+        found, factor = np.zeros(len(expected), given), np.ones(1, given.char.lower())
+        dimensions = (ctypes.c_ssize_t * 3)(1, len(x), len(found))
+        steps = (ctypes.c_ssize_t * 5)(0, 0, 0, taken.itemsize, given.itemsize)
+        arrays = (ctypes.c_void_p * 3)(x.ctypes.data, factor.ctypes.data, found.ctypes.data)
         direction = ctypes.c_bool(is_forward)
         _LOOP(address)(arrays, dimensions, steps, ctypes.addressof(direction))
         if not np.allclose(found, expected, rtol=1e-5):
@@ -75,11 +93,11 @@ def _transforms(address: int, dtype: np.dtype[Any]) -> bool:
 
 
 @functools.cache
-def ensure_known(letter: str) -> None:
+def ensure_known(symbol: str) -> None:
     """Tell LLVM where the loop is."""
     import llvmlite.binding as llvm
 
-    llvm.add_symbol(f"{PREFIX}{letter}", _address(letter))
+    llvm.add_symbol(f"{PREFIX}{symbol}", _address(symbol))
 
 
 def ensure_all_known(symbols: Iterable[str]) -> None:
@@ -95,31 +113,48 @@ def transforms(new: Callable[..., Any]) -> types.ModuleType:
 
     module = types.ModuleType("numpy.fft")
     module.__dict__["__getattr__"] = functools.partial(getattr, np.fft)
-    module.__dict__.update(fft=intrinsic(_forward(new)), ifft=intrinsic(_backward(new)))
+    made = (_forward(new), _backward(new), _of_reals(new), _to_reals(new))
+    module.__dict__.update({function.__name__: intrinsic(function) for function in made})
     return module
 
 
 def _forward(new: Callable[..., Any]) -> Callable[..., Any]:
-    generate = _generator(new, is_forward=True)
-
     def fft(typing_context: Any, a: Any) -> Any:
         """`np.fft.fft(a)`."""
-        return a.copy(layout="C", readonly=False)(a), generate
+        return a.copy(layout="C", readonly=False)(a), _generator(new, "fft")
 
     return fft
 
 
 def _backward(new: Callable[..., Any]) -> Callable[..., Any]:
-    generate = _generator(new, is_forward=False)
-
     def ifft(typing_context: Any, a: Any, n: Any, axis: Any, norm: Any) -> Any:
         """`np.fft.ifft(a, None, -1, "forward")`, which multiplies by no factor."""
-        return a.copy(layout="C", readonly=False)(a, n, axis, norm), generate
+        return a.copy(layout="C", readonly=False)(a, n, axis, norm), _generator(new, "fft", is_forward=False)
 
     return ifft
 
 
-def _generator(new: Callable[..., Any], *, is_forward: bool) -> Callable[..., Any]:
+def _of_reals(new: Callable[..., Any]) -> Callable[..., Any]:
+    def rfft(typing_context: Any, a: Any) -> Any:
+        """`np.fft.rfft(a)`."""
+        from numba.core import types as kinds
+
+        dtype = kinds.complex64 if a.dtype == kinds.float32 else kinds.complex128
+        return a.copy(dtype=dtype, layout="C", readonly=False)(a), _generator(new, "rfft")
+
+    return rfft
+
+
+def _to_reals(new: Callable[..., Any]) -> Callable[..., Any]:
+    def irfft(typing_context: Any, a: Any, n: Any, axis: Any, norm: Any) -> Any:
+        """`np.fft.irfft(a, n, -1, "forward")`, which multiplies by no factor."""
+        result = a.copy(dtype=a.dtype.underlying_float, layout="C", readonly=False)
+        return result(a, n, axis, norm), _generator(new, "irfft")
+
+    return irfft
+
+
+def _generator(new: Callable[..., Any], name: str, *, is_forward: bool = True) -> Callable[..., Any]:
     """The call of the loop for the rows of an array of one or two axes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -129,34 +164,55 @@ def _generator(new: Callable[..., Any], *, is_forward: bool) -> Callable[..., An
         from numba.np.numpy_support import as_dtype
 
         kind, result = signature.args[0], signature.return_type
-        dtype = as_dtype(kind.dtype)
-        ensure_known(dtype.char)
+        precision = as_dtype(kind.dtype).char.lower()
         size, byte = cgutils.intp_t, ir.IntType(8).as_pointer()
         given = arrayobj.make_array(kind)(context, builder, value=args[0])
         shape = cgutils.unpack_tuple(builder, given.shape, count=kind.ndim)
-        out = new(context, builder, result, shape, False)
+        length = shape[-1]
+        if name == "rfft":
+            length = builder.add(builder.lshr(length, size(1)), size(1))
+        if name == "irfft":
+            length = context.cast(builder, args[1], signature.args[1], _intp())
+        out = new(context, builder, result, [*shape[:-1], length], False)
         strides = [cgutils.unpack_tuple(builder, a.strides, count=kind.ndim) for a in (given, out)]
         zero, rows = size(0), shape[0] if kind.ndim == 2 else size(1)
         outer = [s[0] if kind.ndim == 2 else zero for s in strides]
-        factor = cgutils.alloca_once_value(builder, context.get_value_type(kind.dtype.underlying_float)(1.0))
+        real = getattr(kind.dtype, "underlying_float", kind.dtype)
+        factor = cgutils.alloca_once_value(builder, context.get_value_type(real)(1.0))
         direction = cgutils.alloca_once_value(builder, ir.IntType(8)(int(is_forward)))
         arrays = [builder.bitcast(p, byte) for p in (given.data, factor, out.data)]
         places = [
             _placed(builder, values)
             for values in (
                 arrays,
-                [rows, shape[-1], shape[-1]],
+                [rows, shape[-1], length],
                 [outer[0], zero, outer[1], strides[0][-1], strides[1][-1]],
             )
         ]
         type_ = ir.FunctionType(ir.VoidType(), [p.type for p in places] + [byte])
-        symbol = f"{PREFIX}{dtype.char}"
-        function = builder.module.globals.get(symbol) or ir.Function(builder.module, type_, symbol)
+
+        def loop(of: str) -> Any:
+            symbol = f"{of}.{precision}"
+            ensure_known(symbol)
+            found = builder.module.globals.get(f"{PREFIX}{symbol}")
+            return found or ir.Function(builder.module, type_, f"{PREFIX}{symbol}")
+
+        if name == "rfft":
+            is_odd = builder.trunc(shape[-1], ir.IntType(1))
+            function = builder.select(is_odd, loop("rfft_n_odd"), loop("rfft_n_even"))
+        else:
+            function = loop(name)
         with builder.if_then(builder.icmp_signed(">", builder.mul(rows, shape[-1]), zero)):
             builder.call(function, [*places, builder.bitcast(direction, byte)])
         return out._getvalue()
 
     return generate
+
+
+def _intp() -> Any:
+    from numba.core import types as kinds
+
+    return kinds.intp
 
 
 def _placed(builder: Any, values: list[Any]) -> Any:

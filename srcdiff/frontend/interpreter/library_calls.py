@@ -57,6 +57,8 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
     outs: list[Value] = []
     for k, letters in enumerate(given.split(",")):
         dtype = call.dtypes[k] if call.dtypes else ""
+        if dtype == "complex":
+            dtype = "complex64" if single else "complex128"
         if dtype in ("", "real"):
             computed = ("complex64" if single else "complex128") if of_complex else "float32" if single else "float64"
             dtype = computed if dtype == "" else real_of(Scalar(computed)).dtype
