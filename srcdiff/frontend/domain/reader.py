@@ -83,6 +83,8 @@ class Reader(Shapes):
         self.typed: dict[Any, Any] = {}
         """The element types declared to Numba: of its lists, and of dictionaries by the place that creates them."""
         """The objects, by the number of their scope."""
+        self.used_objects: set[int] = set()
+        """The numbers of objects that were read or written since the innermost derivative began."""
         self.constructing: list[Object] = []
         """Objects whose `__init__` is being read."""
         self.lifted: dict[int, Object | List] = {}

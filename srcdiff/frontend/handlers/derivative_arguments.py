@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
@@ -33,7 +34,7 @@ from srcdiff.frontend.interpreter.list_storage import (
     restored,
     store_items,
 )
-from srcdiff.frontend.interpreter.made_dictionaries import FROM_FIRST, made_dictionary, table_of_lists
+from srcdiff.frontend.interpreter.made_dictionaries import FROM_FIRST, is_table, made_dictionary, table_of_lists
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.outside import no_field
 from srcdiff.frontend.interpreter.presence import present
@@ -76,6 +77,29 @@ def new_arguments(
         return remade
 
     return visit(x, False)
+
+
+def with_contents_of_objects(reader: Reader, given: dict[str, Abstract]) -> tuple[dict[str, Abstract], set[int]]:
+    """The arguments with their objects replaced by the current contents, and the numbers of these objects.
+
+    The inner function gets copies, because a derivative changes nothing. If two arguments share an object, or an object
+    refers to itself, a copy would have another structure, so the objects stay.
+    """
+    found: list[int] = []
+
+    def contents(leaf: Abstract) -> Abstract:
+        if not isinstance(leaf, Object) or is_table(leaf) or leaf.number in found:
+            found.extend([leaf.number] if isinstance(leaf, Object) else [])
+            return leaf
+        found.append(leaf.number)
+        whole = (
+            replace(as_mapping(reader, leaf), site=leaf.site) if is_changing(leaf) else object_as_record(reader, leaf)
+        )
+        return NODES.map(lambda part: contents(present(reader, part)), whole)
+
+    opened = {name: NODES.map(contents, x) for name, x in given.items()}
+    is_shared = len(found) > len(set(found))
+    return (given, set()) if is_shared else (opened, set(found))
 
 
 def with_values(reader: Reader, x: Abstract) -> Abstract:

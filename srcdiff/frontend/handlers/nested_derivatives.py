@@ -48,6 +48,7 @@ from srcdiff.frontend.handlers.derivative_arguments import (
     contents_of,
     is_of_structures,
     separated_arguments,
+    with_contents_of_objects,
     with_lists,
     with_new_list,
     with_values,
@@ -265,16 +266,23 @@ def call_derivative(
         reader.refuse("SD404", node, message, help_="make it an argument of the inner function")
     settle(reader)
     given = {n: with_values(reader, x) for n, x in given.items()}
+    given, copied = with_contents_of_objects(reader, given)
     before, reader.stand_ins = reader.state, set()
+    used_around, reader.used_objects = reader.used_objects, set()
     inner, pairs, lists = separated_arguments(reader, given, derivation.wrt)
     with reader.block() as operations:
         settle(reader)
         by_position, by_name = as_passed(captured.node, {n: with_lists(reader, x) for n, x in inner.items()})
+        at_start = dict(reader.cells)
         result = forced(reader, call_with(reader, derivative.function, by_position, by_name, node))
         settle(reader)
         result = contents_of(reader, result)
         yields = leaves_of(reader, result, loosened(describe(result)))
     only_reads_around(reader, before.cells, node)
+    if copied & reader.used_objects and writes_to_copies(reader, before.cells, at_start):
+        message = "the inner function writes to an object that it also reads from outside"
+        reader.refuse("SD403", node, message, help_="read it from the argument")
+    reader.used_objects |= used_around
     reader.state = replace(before, doubts=reader.state.doubts, same_lists=reader.state.same_lists)
     body, known = Block(tuple(operations), tuple(yields)), dict(pairs)
     chosen = {n: inner[n] for n in derivation.wrt}
@@ -327,6 +335,14 @@ def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
             message = "the inner function draws random numbers, which derivatives inside a function do not support"
             reader.refuse("SD404", node, message, help_="draw the numbers first, and pass them in")
         reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
+
+
+def writes_to_copies(reader: Reader, before: Cells, at_start: Cells) -> bool:
+    """Whether the inner function changed an object that was copied for it."""
+    around = {key[0] for key in before if isinstance(key, tuple)}
+    copies = {key[0] for key in at_start if isinstance(key, tuple)} - around
+    cells = {key: x for key, x in reader.cells.items() if isinstance(key, tuple) and key[0] in copies}
+    return any(at_start.get(key) is not x for key, x in cells.items())
 
 
 def keep_apart(reader: Reader, inner: Function, known: dict[Value, Value], node: ast.AST) -> None:

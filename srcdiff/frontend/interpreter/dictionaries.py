@@ -75,6 +75,7 @@ def as_mapping(reader: Reader, x: Object) -> Record:
 
 def require_in_reach(reader: Reader, x: Object) -> None:
     """Refuse an object from outside of a recursive function, because its calls would not see each other's changes."""
+    reader.used_objects.add(x.number)
     unit = reader.context.unit_frame
     if unit is not None and x.number < unit.number:
         what = "a dictionary that is changed" if is_changing(x) else f"an instance of `{x.kind.__name__}`"
