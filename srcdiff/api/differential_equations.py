@@ -47,7 +47,8 @@ def odeint(
 
     Args:
         f: Takes the state, the time and `args`. It returns the slope, as many numbers as the state has.
-        y0: The state at the first time: a number, or an array of any shape.
+        y0: The state at the first time: a number, an array of any shape, a tuple with arrays or tuples in it, or a
+            dictionary of numbers and arrays. `f` takes and returns the same structure.
         t: The times, an array that increases or decreases.
         args: Further arguments of `f`, in a tuple: numbers, arrays, and structures of them.
         method: `tsit5`, `dopri5`, `dop853` of order eight, or `rodas5p` for stiff equations, which takes the Jacobian
@@ -59,7 +60,7 @@ def odeint(
         backend: As for `grad`; inside a differentiated function, the backend is that of the function.
 
     Returns:
-        The states at the times, in an array whose first axis is that of `t`.
+        The states at the times, in an array whose first axis is that of `t`; or a structure of such arrays.
 
     Raises:
         ValueError: If the times do not all go in one direction.

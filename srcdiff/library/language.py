@@ -416,6 +416,33 @@ def as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 @structural
+def leaves(tree: Any) -> tuple[Any, ...]:
+    """What is in nested tuples, in order."""
+    return tuple([leaf for item in tree for leaf in leaves(item)]) if isinstance(tree, tuple) else (tree,)
+
+
+@structural
+def require_alike(tree: Any, other: Any, message: str) -> None:
+    """Raise if tuples are not nested in the same way."""
+    is_tuple = isinstance(tree, tuple)
+    if is_tuple != isinstance(other, tuple) or (is_tuple and len(tree) != len(other)):
+        raise ValueError(message)
+    for one, two in zip(tree, other, strict=True) if is_tuple else ():
+        require_alike(one, two, message)
+
+
+@structural
+def rebuilt(tree: Any, items: tuple[Any, ...]) -> Any:
+    """Nested tuples like these, with other items."""
+    rest = iter(items)
+
+    def like(part: Any) -> Any:
+        return tuple([like(p) for p in part]) if isinstance(part, tuple) else next(rest)
+
+    return like(tree)
+
+
+@structural
 def backwards(items: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(reversed(items))
 

@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import agree, as_tuple, each, is_array, structural, with_derivative
+from srcdiff.library.language import (
+    agree,
+    as_tuple,
+    each,
+    is_array,
+    leaves,
+    rebuilt,
+    require_alike,
+    structural,
+    with_derivative,
+)
 from srcdiff.library.linear_algebra import floats
 from srcdiff.library.runge_kutta import (
     METHODS,
@@ -24,6 +34,7 @@ from srcdiff.library.runge_kutta import (
     fill_rosenbrock_stages,
     fill_stages,
     first_step,
+    more_rows,
     norm_of_errors,
     order_of,
     stages_of,
@@ -52,6 +63,8 @@ def odeint(
     backend: Any = None,
 ) -> Any:
     known_method(method)
+    if is_structure(y0):
+        return of_structure(jacobian, jvp, f, y0, t, args, method, rtol, atol, adjoint, max_steps)
     start = as_state(y0)
     times = np.copy(floats(np.asarray(t)))
 
@@ -81,6 +94,86 @@ def like_state(slope: Any, y: Any) -> Any:
     found = floats(np.asarray(slope))
     agree(found.size, y.size, "the equation does not return as many numbers as the state has")
     return np.reshape(found, found.size)
+
+
+# ---------------------------------------------------------------------------------------------------------- structures
+
+
+def is_structure(y0: Any) -> Any:
+    """Whether the state is a dictionary, or a tuple with arrays or tuples in it; one of numbers is an array."""
+    if not isinstance(y0, tuple | dict):
+        return False
+    found = isinstance(y0, dict)
+    for item in parts_of(y0):
+        if is_array(item):
+            found = True
+    return found
+
+
+def of_structure(
+    jacobian: Any,
+    jvp: Any,
+    f: Any,
+    y0: Any,
+    t: Any,
+    args: Any,
+    method: Any,
+    rtol: Any,
+    atol: Any,
+    adjoint: Any,
+    max_steps: Any,
+) -> Any:
+    """The solution with all numbers of the state in one vector."""
+    parts = parts_of(y0)
+    items = tuple([floats(np.asarray(x)) if is_array(x) else x * 1.0 for x in leaves(parts)])
+    start = np.empty(number_in(items))
+    put(start, 0, items)
+
+    def slope(y: Any, time: Any, *others: Any) -> Any:
+        state = like_structure(y0, rebuilt(parts, taken_from(items, y, 0)))
+        changes = parts_like(y0, f(state, time, *others))
+        require_alike(parts, changes, "the equation does not return the structure that the state has")
+        found = leaves(changes)
+        for item, part in zip(items, found, strict=True):
+            for n, m in zip(np.shape(part), np.shape(item), strict=True):
+                agree(n, m, "the equation does not return arrays of the shapes that the state has")
+        change = np.empty(len(y))
+        put(change, 0, found)
+        return change
+
+    rows = odeint(
+        *(jacobian, jvp, slope, start, t, args),
+        method=method,
+        rtol=rtol,
+        atol=atol,
+        adjoint=adjoint,
+        max_steps=max_steps,
+    )
+    return like_structure(y0, rebuilt(parts, columns_of(items, rows)))
+
+
+def columns_of(items: Any, rows: Any) -> Any:
+    """For each number or array of the state, its values at all times."""
+    found = []
+    start = 0
+    for item in items:
+        size = size_of(item)
+        found.append(np.reshape(np.copy(rows[:, start : start + size]), (len(rows), *np.shape(item))))
+        start += size
+    return tuple(found)
+
+
+def parts_of(y0: Any) -> Any:
+    return tuple(y0.values()) if isinstance(y0, dict) else y0
+
+
+def parts_like(y0: Any, found: Any) -> Any:
+    """The parts of what the equation returns, in the order of the state's."""
+    return tuple([found[key] for key in y0]) if isinstance(y0, dict) else found
+
+
+def like_structure(y0: Any, parts: Any) -> Any:
+    return dict(zip(y0.keys(), parts, strict=True)) if isinstance(y0, dict) else parts
 
 
 @structural
@@ -198,7 +291,8 @@ def integrated(
         has_failed, is_done = False, False
         while s < 1.0 and count > 1 and not is_done:
             tried += 1
-            ds = min(ds, longest / abs(duration))
+            if longest < np.inf:
+                ds = min(ds, longest / abs(duration))
             is_last = s + 1.001 * ds >= 1.0
             if is_last:
                 ds = 1.0 - s
@@ -216,7 +310,7 @@ def integrated(
                     is_done = is_over(s, y, following, new, counts)
                 steps += 1
                 if steps == len(at):
-                    states, at, passed = twice(states), twice(at), twice(passed)
+                    states, at, passed = more_rows(states, n), twice(at), twice(passed)
                 y[:] = new
                 s = following
                 states[steps], at[steps], passed[steps] = y, s, row

@@ -166,7 +166,17 @@ def first_step(y: Any, slope: Any, rtol: Any, atol: Any) -> Any:
 
 
 def twice(a: Any) -> Any:
-    """The array with twice the capacity."""
-    larger = np.zeros((2 * len(a), *a.shape[1:]), a.dtype)
-    larger[: len(a)] = a
+    """The vector with as many places again."""
+    larger = np.zeros(2 * len(a), a.dtype)
+    for i in range(len(a)):
+        larger[i] = a[i]
+    return larger
+
+
+def more_rows(a: Any, width: Any) -> Any:
+    """The matrix of this width with as many rows again."""
+    larger = np.empty((2 * len(a), width), a.dtype)
+    for i in range(len(a)):
+        for m in range(width):
+            larger[i, m] = a[i, m]
     return larger

@@ -185,6 +185,40 @@ def test_integers_and_lists_as_start_and_times_in_a_loop():
     assert srcdiff.grad(repeated, backend="python")(RATE, 0) == 0.0
 
 
+def test_states_that_are_structures():
+    def swing(y, t, rate):
+        (angle, speed), energy = y
+        return (speed * rate, -angle * rate), np.sum(angle * speed) - 0.1 * energy
+
+    def turn(y, t, rate):
+        return {"speed": -y["angle"] * rate, "angle": y["speed"] * rate}
+
+    def of_tuples(rate, energy):
+        y0 = ((np.array([1.0, 2.0]), np.array([0.5, rate])), energy)
+        (angle, speed), energies = srcdiff.odeint(swing, y0, TIMES, rate, rtol=1e-10, atol=1e-12, backend="python")
+        return np.sum(angle[-1] * speed[1]) + np.sum(energies * TIMES)
+
+    def of_dictionaries(rate, start):
+        y0 = {"angle": np.full((1, 2), start), "speed": 1}
+        y0["speed"] = np.ones((1, 2)) * y0["speed"]
+        y = srcdiff.odeint(turn, y0, TIMES, rate, rtol=TIGHT, backend="python")
+        assert y["angle"].shape == (4, 1, 2)
+        return y["angle"][-1, 0, 0]
+
+    srcdiff.check(of_tuples, RATE, START, backend="python")
+    phase = RATE * TIMES[-1]
+    expected = (TIMES[-1] * (np.cos(phase) - START * np.sin(phase)), np.cos(phase))
+    gradient = srcdiff.grad(of_dictionaries, wrt=(0, 1), backend="python")
+    assert gradient(RATE, START) == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_equation_returns_the_structure_of_the_state():
+    with pytest.raises(ValueError, match="arrays of the shapes that the state has"):
+        srcdiff.odeint(lambda y, t: (y[0], y[1][:1]), (1.0, np.ones(2)), np.array([0.0, 1.0]), backend="python")
+    with pytest.raises(srcdiff.DifferentiationError, match="the structure that the state has"):
+        srcdiff.odeint(lambda y, t: (y[0], y[1], y[0]), (1.0, np.ones(2)), np.array([0.0, 1.0]), backend="python")
+
+
 def test_what_is_wrong_raises():
     def total(f, t, y0=1.0):
         return np.sum(srcdiff.odeint(f, y0, t, backend="python"))
