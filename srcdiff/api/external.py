@@ -53,12 +53,14 @@ def external(
             once for each number of the arguments, or of the result.
         differences: `"central"` or `"complex"`, instead of a rule. Central differences have about nine correct digits,
             and cost two calls for each number of an argument that has a derivative. Complex ones have all digits, and
-            cost one call: the function must then compute with complex numbers, and be analytic.
+            cost one call: the function must then compute with complex numbers, and be analytic. With `vjp` or `jvp`,
+            second derivatives are computed by differences of these.
         step: The step of central differences; the default is 6e-6 times the largest number of the argument, and at
             least 6e-6.
 
     Returns:
-        A function that calls `function`. Its second derivatives are refused.
+        A function that calls `function`. Its second derivatives are differences of `vjp` or `jvp`, if `differences` is
+        there too, or central differences of complex ones. Otherwise they are refused, and so are third derivatives.
 
     Raises:
         TypeError, ValueError: In a call, if the function returns something of another shape or type.
@@ -72,8 +74,6 @@ def external(
             raise TypeError(f"`{name}` is {given!r}, which is not a function")
     if differences is not None:
         _DIFFERENCES.checked("differences", differences)
-        if vjp is not None or jvp is not None:
-            raise TypeError("`differences` is instead of `vjp` and `jvp`: pass one or the other")
     if step is not None and (differences != "central" or not step > 0.0):
         raise ValueError('`step` is a positive number, for `differences="central"`')
     kind = np.dtype(dtype)

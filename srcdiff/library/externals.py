@@ -34,7 +34,10 @@ class External:
     ) -> None:
         self.function, self.shape, self.dtype = function, shape, dtype
         self.vjp, self.jvp, self.differences, self.step = vjp, jvp, differences, step
+        self.is_derivative = False
+        """Whether it is the derivative of another one: then its own derivatives are the last ones."""
         self._calls: dict[Any, CallOut] = {}
+        self._again: dict[CallOut, External] = {}
         functools.update_wrapper(self, function, updated=())
         del self.__dict__["__wrapped__"]  # its attribute would hide the source
         self.__name__ = name_of(function)
@@ -50,6 +53,21 @@ class External:
     def reads_results(self) -> bool:
         """Whether the derivative gets the results."""
         return self.vjp is not None or self.jvp is not None
+
+    @property
+    def second_differences(self) -> str | None:
+        """The differences that second derivatives are computed by: of `vjp` and `jvp`, or of exact differences."""
+        if self.reads_results:
+            return self.differences
+        return "central" if self.differences == "complex" else None
+
+    def differentiable(self, of: CallOut) -> External:
+        """The function of a derivative as a function that has a derivative by differences itself."""
+        if of not in self._again:
+            again = External(of.function, (), self.dtype, None, None, self.second_differences, self.step)
+            again.__name__, again.is_derivative = of.__name__, True
+            self._again[of] = again
+        return self._again[of]
 
     @property
     def derivative(self) -> str:

@@ -40,8 +40,13 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "backend"),
+    [
+        *((way, "python") for way in WAYS),
+        *(pytest.param(w, "numba", marks=pytest.mark.numba) for w in ("vjp", "central")),
+    ],
+)
 def test_the_derivative_is_the_declared_one_or_that_of_differences_in_both_modes(way, backend):
     called = srcdiff.external(waves, shape=like_x, **WAYS[way])
 
@@ -156,6 +161,34 @@ def test_results_of_another_form_raise(case):
         srcdiff.grad(f, backend="python")(1.5)
 
 
+SECOND: dict[str, tuple[dict[str, Any], float]] = {
+    "differences of vjp": ({"vjp": waves_vjp, "differences": "central"}, 1e-8),
+    "differences of jvp": ({"jvp": waves_jvp, "differences": "central"}, 1e-8),
+    "complex differences of both": ({"vjp": waves_vjp, "jvp": waves_jvp, "differences": "complex"}, 1e-12),
+    "differences of complex ones": ({"differences": "complex"}, 1e-8),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_second_derivatives_by_differences(way):
+    options, tolerance = SECOND[way]
+    called = srcdiff.external(waves, shape=like_x, **options)
+
+    def f(x, k):
+        return np.sum(called(2.0 * x, k) ** 2) * k
+
+    def read(x, k):
+        return np.sum(waves(2.0 * x, k) ** 2) * k
+
+    for wrt in (0, 1):
+        found, wanted = (srcdiff.hessian(of, wrt=wrt, backend="python")(X, 1.5) for of in (f, read))
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=1e-8)
+    mixed, wanted = (srcdiff.hvp(of, backend="python")(X, 1.5, X) for of in (f, read))
+    np.testing.assert_allclose(mixed, wanted, rtol=tolerance)
+    with pytest.raises(srcdiff.DifferentiationError, match="no second derivative"):
+        srcdiff.grad(lambda k: np.sum(srcdiff.hessian(f, wrt="k")(X, k)), backend="python")(1.5)
+
+
 def test_second_derivatives_are_refused_unless_the_derivative_can_be_read():
     called = srcdiff.external(math.exp, differences="central")
 
@@ -265,7 +298,6 @@ def test_options_are_checked():
         {"shape": (1.5,)},
         {"vjp": 3},
         {"differences": "forward"},
-        {"differences": "central", "vjp": waves_vjp},
         {"dtype": "complex128"},
         {"step": 1e-3},
     ):

@@ -57,7 +57,8 @@ def call_external(
             inner = library_call(reader, row, list(params), node)
         yields = inner.items if isinstance(inner, Tuple) else (inner,)
         outs = tuple(y for y in yields if isinstance(y, Value))
-        rule = _rule(target, text, values, [p for p, v in zip(paths, values, strict=True) if is_float(v.type)], kinds)
+        floats = [p for p, v in zip(paths, values, strict=True) if is_float(v.type)]
+        rule = _rule(target, text, values, floats, kinds, len(args))
         made = tuple(Value(y.type) for y in outs)
         reader.add(Custom(made, tuple(values), tuple(params), Block(tuple(operations), outs), rule, span=reader.span))
         for out in made:
@@ -116,8 +117,15 @@ def _row(call: CallOut, text: str, values: Sequence[Value], kinds: tuple[Kind, .
     return call_out(call, f"{{call}}({text})", ranks, kinds)
 
 
-def _rule(target: External, text: str, values: Sequence[Value], floats: list[Path], kinds: tuple[Kind, ...]) -> object:
-    """The derivative as functions of the IR, which consist of calls."""
+def _rule(
+    target: External,
+    text: str,
+    values: Sequence[Value],
+    floats: Sequence[Path],
+    kinds: tuple[Kind, ...],
+    count: int,
+) -> object:
+    """The derivative as functions of the IR, which consist of calls. `count` is the number of arguments."""
 
     def like(v: Value) -> Value:
         return Value(v.type, v.name)
@@ -125,11 +133,19 @@ def _rule(target: External, text: str, values: Sequence[Value], floats: list[Pat
     def kind_of(v: Value) -> Kind:
         return (v.type.dtype, v.type.rank) if isinstance(v.type, Array) else (_dtype(v), 0)
 
-    def call(of: CallOut, results: tuple[Kind, ...], given: Sequence[Value], more: int) -> Library:
+    def call(of: CallOut, results: tuple[Kind, ...], given: Sequence[Value], more: int) -> Library | Custom:
         first = len(values)
         slots = ", ".join(f"{{{first + k}}}" for k in range(more))
-        row = _row(of, f"{text}, {slots}" if text else slots, given, results)
-        return Library(tuple(_of_kind(k) for k in results), row.key or row.name, tuple(given))
+        whole = f"{text}, {slots}" if text else slots
+        row = _row(of, whole, given, results)
+        if target.second_differences is None or target.is_derivative:
+            return Library(tuple(_of_kind(k) for k in results), row.key or row.name, tuple(given))
+        params = tuple([like(v) for v in given])
+        inner = Library(tuple(_of_kind(k) for k in results), row.key or row.name, params)
+        all_floats = [*floats, *((count + k,) for k, v in enumerate(given[first:]) if is_float(v.type))]
+        rule = _rule(target.differentiable(of), whole, given, all_floats, results, count + more)
+        outs = tuple([_of_kind(k) for k in results])
+        return Custom(outs, tuple(given), params, Block((inner,), inner.outs), rule)
 
     given = [v for v in values if is_float(v.type)]
     outs = [_of_kind(k) for k in kinds]
