@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import is_array, unsupported
+from srcdiff.library.language import agree, is_array, unsupported
 from srcdiff.library.sparse_products import (
     add_to_dense,
     as_rows,
@@ -29,6 +29,7 @@ from srcdiff.library.sparse_products import (
     row_sums,
     same_places,
     scattered_product,
+    sparse_product,
     times_dense,
 )
 from srcdiff.signature.standing_classes import stands_for
@@ -67,7 +68,7 @@ class Sparse:
 
     def __matmul__(self: Any, other: Any) -> Any:
         if isinstance(other, Sparse):
-            unsupported("a product of two sparse arrays")
+            return self.times_sparse(other)
         other = np.asarray(other)
         if other.ndim == 1:
             return self.times_vector(other)
@@ -78,6 +79,9 @@ class Sparse:
         if other.ndim == 1:
             return self.transpose().times_vector(other)
         return np.transpose(self.transpose().times_matrix(np.asarray(np.transpose(other))))
+
+    def times_sparse(self: Any, other: Any) -> Any:
+        return self.tocsr().times_sparse(other)
 
     def dot(self: Any, other: Any) -> Any:
         if isinstance(other, Sparse) or is_array(other):
@@ -218,10 +222,15 @@ class Sparse:
         return np.sum(self.diagonal(offset))
 
     def __getitem__(self: Any, place: Any) -> Any:
+        if isinstance(place, slice):
+            return self.some_rows(place.start, place.stop, place.step)
         if not isinstance(place, tuple) or is_array(place[0]) or is_array(place[1]):
             unsupported("an index of a sparse array other than a row and a column")
         found = self.tocoo()
         return element_of(found.data, found.row, found.col, self.shape, place[0], place[1])
+
+    def some_rows(self: Any, start: Any, stop: Any, step: Any) -> Any:
+        unsupported("a slice of a sparse array that is not compressed by rows (use `tocsr`)")
 
     def asformat(self: Any, format: Any, copy: Any = False) -> Any:
         if format is None or format == self.format:
@@ -258,6 +267,11 @@ class Sparse:
     @staticmethod
     def __srcdiff_fits__(value: Any) -> bool:
         return bool(value.ndim == 2)
+
+
+def place_in(place: Any, size: Any) -> Any:
+    """The end of a slice, counted from the front, inside of the axis."""
+    return max(place + size, 0) if place < 0 else min(place, size)
 
 
 def _module() -> Any:
@@ -310,6 +324,27 @@ class Csr(Compressed):
     def times_matrix(self: Any, x: Any) -> Any:
         return times_dense(self.data, self.indices, self.indptr, self.shape, x, True)
 
+    def some_rows(self: Any, start: Any, stop: Any, step: Any) -> Any:
+        if step is not None and step != 1:
+            unsupported("a slice of a sparse array with a step")
+        first = 0 if start is None else place_in(start, self.shape[0])
+        last = self.shape[0] if stop is None else place_in(stop, self.shape[0])
+        count = max(last - first, 0)
+        begin, end = self.indptr[first], self.indptr[first + count]
+        data, indices = np.copy(self.data[begin:end]), np.copy(self.indices[begin:end])
+        indptr, shape = self.indptr[first : first + count + 1] - begin, (count, self.shape[1])
+        return CsrMatrix(data, indices, indptr, shape) if self.is_matrix else CsrArray(data, indices, indptr, shape)
+
+    def times_sparse(self: Any, other: Any) -> Any:
+        agree(self.shape[1], other.shape[0], "matmul: dimension mismatch")
+        other = other.tocsr()
+        columns = other.shape[1]
+        data, indices, indptr = sparse_product(
+            self.data, self.indices, self.indptr, other.data, other.indices, other.indptr, columns
+        )
+        shape = (self.shape[0], columns)
+        return CsrMatrix(data, indices, indptr, shape) if self.is_matrix else CsrArray(data, indices, indptr, shape)
+
     def tocsr(self: Any, copy: Any = False) -> Any:
         return self
 
@@ -344,6 +379,16 @@ class Csc(Compressed):
 
     def times_matrix(self: Any, x: Any) -> Any:
         return times_dense(self.data, self.indices, self.indptr, self.shape, x, False)
+
+    def times_sparse(self: Any, other: Any) -> Any:
+        agree(self.shape[1], other.shape[0], "matmul: dimension mismatch")
+        other = other.tocsc()
+        rows = self.shape[0]
+        data, indices, indptr = sparse_product(
+            other.data, other.indices, other.indptr, self.data, self.indices, self.indptr, rows
+        )
+        shape = (rows, other.shape[1])
+        return CscMatrix(data, indices, indptr, shape) if self.is_matrix else CscArray(data, indices, indptr, shape)
 
     def tocsc(self: Any, copy: Any = False) -> Any:
         return self

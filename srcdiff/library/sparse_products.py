@@ -53,6 +53,46 @@ def by_coordinates(data: Any, row: Any, col: Any, shape: Any, x: Any) -> Any:
     return wide
 
 
+def sparse_product(
+    data: Any, indices: Any, indptr: Any, other: Any, other_indices: Any, other_indptr: Any, columns: Any
+) -> Any:
+    """The product of two arrays by rows, by rows. The elements are in the order that SciPy gives them."""
+    rows = len(indptr) - 1
+    ends, count = np.zeros(rows + 1, np.int64), 0
+    row_of = np.full(columns, -1)  # the last row that has an element in a column
+    for i in range(rows):
+        ends[i + 1] = ends[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            for m in range(other_indptr[indices[k]], other_indptr[indices[k] + 1]):
+                count += 1
+                if row_of[other_indices[m]] != i:
+                    row_of[other_indices[m]] = i
+                    ends[i + 1] += 1
+    places, targets = np.empty(columns, np.int64), np.empty(count, np.int64)
+    found = np.empty(ends[rows], np.int64)
+    for j in range(columns):
+        row_of[j] = -1
+    count = 0
+    for i in range(rows):
+        last = ends[i + 1]
+        for k in range(indptr[i], indptr[i + 1]):
+            for m in range(other_indptr[indices[k]], other_indptr[indices[k] + 1]):
+                j = other_indices[m]
+                if row_of[j] != i:
+                    last -= 1
+                    row_of[j], places[j], found[last] = i, last, j
+                targets[count] = places[j]
+                count += 1
+    result = np.zeros(ends[rows], np.result_type(data, other))
+    count = 0
+    for i in range(rows):
+        for k in range(indptr[i], indptr[i + 1]):
+            for m in range(other_indptr[indices[k]], other_indptr[indices[k] + 1]):
+                result[targets[count]] += data[k] * other[m]
+                count += 1
+    return result, found, ends
+
+
 def expanded(data: Any, indices: Any, indptr: Any) -> Any:
     """The elements, the row number of each, and the indices."""
     count = indptr[-1]

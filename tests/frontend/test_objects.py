@@ -1087,3 +1087,24 @@ def test_data_in_an_instance_costs_no_memory_of_the_gradient():
     model = Regression(np.linspace(-1.0, 1.0, 12).reshape(4, 3), np.arange(4.0))
     assert "self_x_bar" in srcdiff.grad(model.loss, wrt="self").compile(2.0).source
     assert "self_x_bar" not in srcdiff.grad(model.loss, wrt="self.w").compile(2.0).source
+
+
+class Doubled:
+    def __init__(self, a):
+        self.a = a
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return Doubled(self.a[k] * (2.0 if k.step is None else 3.0))
+        return self.a[k]
+
+
+def slices_of_instances(x, n):
+    of = Doubled(x)
+    return np.sum(of[1:n].a ** 2) + of[::2][1] * of[-1] + np.sum(of[:-1].a) + np.sum(of[:][0:1].a)
+
+
+def test_slices_of_instances():
+    x = np.arange(6.0)
+    assert srcdiff.differentiable(slices_of_instances, backend="python")(x, 4) == slices_of_instances(x, 4)
+    srcdiff.check(slices_of_instances, x, 4, backend="python")

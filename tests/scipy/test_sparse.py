@@ -54,6 +54,16 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {
     "dense": (lambda a, x: np.sum(np.sin(a.toarray() * x)), ROWS.tocoo(), B),
     "parts": (lambda a, x: np.sum(x[a.indices] * a.data**2) + a.nnz + a.indptr[1] + a.shape[0], ROWS, B),
     "formats": (lambda a, x: np.sum(a.tocsc().data * np.arange(a.nnz)) * np.sum(a.tocoo().tocsr() @ x), ROWS, B),
+    "product by rows": (
+        lambda a, x: np.sum((a @ a).data * np.arange((a @ a).nnz)) + np.sum((a @ (a @ x)) ** 2),
+        ROWS,
+        B,
+    ),
+    "product by columns": (lambda a, x: np.sum((a @ WIDE).data ** 2 * (a @ WIDE).indices) * x[0], COLUMNS, B),
+    "product with its transpose": (lambda a, x: np.sum((a.T @ (a * x[0])).data ** 2), ROWS, B),
+    "product of coordinates": (lambda a, x: np.sum((a @ a).toarray() ** 2) * x[0], ROWS.tocoo(), B),
+    "product of matrices": (lambda a, x: np.sum((a * a).data ** 2) * x[0], sparse.csr_matrix(DENSE), B),
+    "rows": (lambda a, x: np.sum(a[1:4].data ** 2) * x[0] + np.sum((a[-2:] @ a).data) + np.sum(a[:2] @ x), ROWS, B),
     "spsolve": (lambda a, b: np.sum(linalg.spsolve(a, b) * W), ROWS, B),
     "spsolve of columns": (lambda a, b: np.sum(linalg.spsolve(a, b) ** 2), COLUMNS, TWO),
     "splu": (lambda a, b: np.sum(linalg.splu(a).solve(b) ** 2) + np.sum(linalg.splu(a).solve(b, "T")), COLUMNS, B),
@@ -100,7 +110,7 @@ def test_value_and_gradient_are_those_of_scipy(name):
     np.testing.assert_allclose(np.sum(data_bar * a_dot) + np.sum(bars[1] * x_dot), wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["coordinates", "sums", "splu", "bicgstab", "diags"])
+@pytest.mark.parametrize("name", ["coordinates", "sums", "splu", "bicgstab", "diags", "product by columns"])
 def test_both_modes_and_second_derivatives_agree(name):
     f, a, x = CASES[name]
     srcdiff.check(f, a, x, backend="python")
@@ -211,8 +221,9 @@ def test_what_does_not_fit_raises():
 
 REFUSED = {
     "a dense array": (lambda x: np.sum(sparse.csr_array(np.outer(x, x)) @ x), "made of this"),
-    "a product": (lambda x: np.sum(((ROWS * x[0]) @ ROWS).data), "product of two sparse arrays"),
-    "a slice": (lambda x: np.sum((ROWS * x[0])[1].data), "index of a sparse array"),
+    "a row": (lambda x: np.sum((ROWS * x[0])[1].data), "index of a sparse array"),
+    "every second row": (lambda x: np.sum((ROWS * x[0])[::2].data), "with a step"),
+    "a slice of columns": (lambda x: np.sum((COLUMNS * x[0])[1:].data), "compressed by rows"),
     "complex": (lambda x: np.sum(np.abs(linalg.spsolve(ROWS, x * 1j))), "complex equations"),
     "quotient": (lambda x: np.sum((ROWS / x).data), "divided by an array"),
 }

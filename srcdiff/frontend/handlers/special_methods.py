@@ -21,7 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.conditions import compare
-from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.evaluation import call_value, evaluate
 from srcdiff.frontend.interpreter.instances import call_special, defines, in_class
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.tables import (
@@ -195,8 +195,11 @@ def unary_operator(reader: Reader, primitive: str, operand: Abstract, node: ast.
 def element(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
     """`a[i]` of an instance: `a.__getitem__(i)`."""
     if isinstance(where, ast.Slice):
-        reader.refuse("SD102", node, "a slice of an instance is not supported", help_="index it with numbers")
-    return call_special(reader, base, "__getitem__", [evaluate(reader, where)], node)
+        parts = [Static(None) if x is None else evaluate(reader, x) for x in (where.lower, where.upper, where.step)]
+        index = call_value(reader, Static(slice), parts, node)
+    else:
+        index = evaluate(reader, where)
+    return call_special(reader, base, "__getitem__", [index], node)
 
 
 @handles_syntax(super)

@@ -44,7 +44,7 @@ from srcdiff.frontend.interpreter.record_fields import attribute_of_records
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
 from srcdiff.signature.jit_classes import standing_for
@@ -84,6 +84,9 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
     if of_scipy is not None:
         return of_scipy
     match base:
+        case Slice() if node.attr in ("start", "stop", "step"):
+            part = getattr(base, node.attr)
+            return Static(None) if part is None else part
         case Static(value=DeviceName() as device):
             return device_name(reader, f"{device.name}.{node.attr}", node)
         case Static(value=types.ModuleType() as module) if is_device_module(module):
