@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import solvers
-from srcdiff.library.language import as_tuple, derivatives_first, is_array, unsupported
+from srcdiff.library.language import agree, as_tuple, counted, derivatives_first, is_array, unsupported
 from srcdiff.library.linear_algebra import floats
 
 
@@ -306,14 +306,33 @@ def minimize(
     options: Any = None,
 ) -> Any:
     """Newton's method, for every `method`."""
-    if bounds is not None or constraints != () or jac is True or callback is not None:
-        unsupported("`scipy.optimize.minimize` with `bounds`, `constraints`, `callback` or `jac=True`")
+    if constraints != () or jac is True or callback is not None:
+        unsupported("`scipy.optimize.minimize` with `constraints`, `callback` or `jac=True`")
 
     def objective(x: Any) -> Any:
         return number(fun(x, *as_tuple(args)))
 
-    x = solvers.minimize(grad, jacobian, jvp, objective, floats(np.atleast_1d(np.asarray(x0))))
+    start = floats(np.atleast_1d(np.asarray(x0)))
+    if bounds is None:
+        x = solvers.minimize(grad, jacobian, jvp, objective, start)
+    else:
+        lower, upper = limits(bounds, len(start))
+        x = solvers.minimize_in_box(grad, jacobian, jvp, objective, start, lower, upper, 1e-8, 1000)
     return Solution(x, objective(x), True, 0)
+
+
+def limits(bounds: Any, count: Any) -> Any:
+    """The lower and the upper bounds, from pairs with None for no bound."""
+    lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
+    if not isinstance(bounds, tuple | list) or not counted(bounds):
+        unsupported("`bounds` other than a list of pairs")
+    agree(len(bounds), count, "The number of bounds is not compatible with the length of `x0`.")
+    for i, (low, high) in enumerate(bounds):
+        if low is not None:
+            lower[i] = low
+        if high is not None:
+            upper[i] = high
+    return lower, upper
 
 
 def number(x: Any) -> Any:

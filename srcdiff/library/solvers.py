@@ -99,6 +99,46 @@ def least_squares(
     return solved(jacobian, jvp, solver, equation, x0)
 
 
+def minimize_in_box(
+    grad: Any, jacobian: Any, jvp: Any, objective: Any, x0: Any, lower: Any, upper: Any, tol: Any, maxiter: Any
+) -> Any:
+    """The minimum of a function of a vector between bounds.
+
+    The derivatives are those of the equation x = clip(x - slope, lower, upper): a variable stays at its bound, or its
+    slope stays zero. They exist if no variable does both.
+    """
+
+    def slope(x: Any) -> Any:
+        return np.asarray(grad(objective)(x))
+
+    def equation(x: Any) -> Any:
+        return np.asarray(x - np.clip(x - slope(x), lower, upper))
+
+    def solver(equation: Any, x0: Any) -> Any:
+        return lowest_in_box(jacobian, objective, slope, x0, lower, upper, tol, maxiter)
+
+    def weights(equation: Any, x: Any, x_bar: Any) -> Any:
+        require_strict(jacobian, slope, x, lower, upper)
+        return solved_equations(np.asarray(square_jacobian(jacobian, equation, x).T), -x_bar)
+
+    def change(equation: Any, x: Any, r_dot: Any) -> Any:
+        require_strict(jacobian, slope, x, lower, upper)
+        return solved_equations(square_jacobian(jacobian, equation, x), -r_dot)
+
+    return implicitly(solver, weights, change, equation, x0)
+
+
+def require_strict(jacobian: Any, slope: Any, x: Any, lower: Any, upper: Any) -> None:
+    """Raise if a variable is at a bound that could be left out: its derivatives differ on both sides."""
+    slopes, curvature = slope(x), square_jacobian(jacobian, slope, x)
+    for i in range(len(x)):
+        if lower[i] < upper[i]:
+            near = 1e-7 * (1.0 + abs(x[i]))
+            is_near = x[i] - lower[i] <= near or upper[i] - x[i] <= near
+            if is_near and abs(slopes[i]) <= near * abs(curvature[i, i]):
+                raise RuntimeError("the minimum is at a bound where the slope is zero: it has no derivative there")
+
+
 # ---------------------------------------------------------------------------------------------------------- derivatives
 
 
@@ -252,6 +292,58 @@ def lowest(jacobian: Any, jvp: Any, objective: Any, equation: Any, x0: Any, tol:
             if not np.isfinite(added):
                 raise RuntimeError("the derivatives of the function are not finite: pass another start")
         change, size = largest(step), largest(x) + 1e-8
+
+
+def lowest_in_box(
+    jacobian: Any, objective: Any, slope: Any, x0: Any, lower: Any, upper: Any, tol: Any, maxiter: Any
+) -> Any:
+    """Newton's method, projected on the box, for the variables that are not held at their bounds (Bertsekas 1982)."""
+    n = len(x0)
+    for i in range(n):
+        if not lower[i] <= upper[i]:
+            raise ValueError("a lower bound is above the upper one")
+    x = np.asarray(np.clip(x0, lower, upper))
+    tried, slopes, curvature = x, np.zeros(n, x.dtype), np.zeros((n, n), x.dtype)
+    least, added, count, scale, size, change = np.inf, 0.0, 0, 0.0, 0.0, 1.0
+    while True:
+        count += 1
+        if count > maxiter:
+            raise RuntimeError("the minimum was not found: pass another start, or a larger maxiter")
+        value = objective(tried)
+        if count == 1 and not np.isfinite(value):
+            raise RuntimeError("the function is not finite at the start: pass another start")
+        is_last = change <= tol * size and added <= 1e-6 * scale
+        if value <= least + 1e-14 * abs(least) or count == 1 or (is_last and np.isfinite(value)):
+            x, least = tried, value
+            if is_last:
+                return x
+            slopes, curvature = slope(x), square_jacobian(jacobian, slope, x)
+            diagonal = 0.0
+            for i in range(n):
+                diagonal = max(diagonal, abs(curvature[i, i]))
+            scale = diagonal + 1e-12
+            added = added * 0.1 if added * 0.1 > 1e-9 * scale else 1e-10 * scale
+        else:
+            added = max(10.0 * added, 1e-3 * scale)
+        goes_down = False
+        while not goes_down:
+            shifted, right = np.copy(curvature), np.copy(slopes)
+            for i in range(n):
+                shifted[i, i] += added
+            for i in range(n):
+                if (x[i] <= lower[i] and slopes[i] >= 0.0) or (x[i] >= upper[i] and slopes[i] <= 0.0):
+                    right[i] = 0.0
+                    for j in range(n):
+                        shifted[i, j], shifted[j, i] = 0.0, 0.0
+                    shifted[i, i] = 1.0
+            step = solved_equations(shifted, right)
+            goes_down = np.sum(step * right) >= 0.0
+            if not goes_down:
+                added = max(10.0 * added, 1e-3 * scale)
+            if not np.isfinite(added):
+                raise RuntimeError("the derivatives of the function are not finite: pass another start")
+        tried = np.asarray(np.clip(x - step, lower, upper))
+        change, size = largest(tried - x), largest(x) + 1e-8
 
 
 def levenberg_marquardt(jacobian: Any, function: Any, x0: Any, tol: Any, maxiter: Any) -> Any:

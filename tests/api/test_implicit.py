@@ -298,6 +298,51 @@ def test_a_root_without_a_change_of_sign_raises():
         srcdiff.grad(lambda p: so.brentq(cubic, 2.0, 3.0, args=(p,)), backend="python")(2.0)
 
 
-def test_bounds_are_refused():
-    with pytest.raises(srcdiff.DifferentiationError, match="bounds"):
-        srcdiff.grad(lambda p: so.minimize(lambda x: x[0] * p, np.ones(1), bounds=[(0, 1)]).x[0], backend="python")(2.0)
+def in_a_box(p, b):
+    def objective(x):
+        return (x[0] - p) ** 4 + (x[0] - p) ** 2 + p * (x[1] - x[0]) ** 2 + 0.1 * x[1] + (x[2] - p * x[1]) ** 2
+
+    found = so.minimize(objective, np.full(3, 0.5), bounds=[(0.0, b), (None, 2.0 * b), (p, None)])
+    return np.sum(np.sin(found.x)) + found.fun
+
+
+def in_boxes(p, b):
+    x, total = np.zeros(2), 0.0
+    for k in range(1, 3):
+
+        def objective(y, k=k, x=x):
+            return np.sum((y - p * k) ** 2) + y[0] * y[1] * b * 0.3 + np.sum((y - x) ** 4)
+
+        x = so.minimize(objective, x, bounds=((0, 1.5), (-1, b))).x
+        total += x[0] * x[1]
+    return total
+
+
+@pytest.mark.parametrize(("function", "p"), [(in_a_box, 1.5), (in_a_box, 0.4), (in_boxes, 0.7)])
+def test_minima_between_bounds(function, p):
+    value = srcdiff.differentiable(function, backend="python")
+    assert value(p, 0.8) == pytest.approx(function(p, 0.8), rel=1e-5)  # SciPy stops earlier
+    gradient, h = srcdiff.grad(function, wrt=(0, 1), backend="python"), 1e-4
+    expected = (value(p + h, 0.8) - value(p - h, 0.8)) / (2 * h), (value(p, 0.8 + h) - value(p, 0.8 - h)) / (2 * h)
+    assert gradient(p, 0.8) == pytest.approx(expected, rel=1e-6)
+    second = (gradient(p + h, 0.8)[0] - gradient(p - h, 0.8)[0]) / (2 * h)
+    assert srcdiff.hvp(function, backend="python")(p, 0.8, 1.0) == pytest.approx(second, rel=1e-6)
+
+
+def test_a_minimum_at_a_bound_that_does_not_hold_it_has_no_derivative():
+    def minimum(p):
+        return so.minimize(lambda x: np.sum((x - p) ** 2), [0.5, 0.5], bounds=[(0.0, 2.0), (1.0, 3.0)]).x[1]
+
+    assert srcdiff.differentiable(minimum, backend="python")(1.0) == pytest.approx(1.0)
+    gradient = srcdiff.grad(minimum, backend="python")
+    assert (gradient(0.5), gradient(1.5)) == pytest.approx((0.0, 1.0))
+    with pytest.raises(RuntimeError, match="at a bound where the slope is zero"):
+        gradient(1.0)
+
+
+def test_constraints_are_refused():
+    def minimum(p):
+        return so.minimize(lambda x: x[0] * p, np.ones(1), constraints={"type": "eq", "fun": lambda x: x[0]}).x[0]
+
+    with pytest.raises(srcdiff.DifferentiationError, match="constraints"):
+        srcdiff.grad(minimum, backend="python")(2.0)
