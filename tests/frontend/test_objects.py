@@ -397,7 +397,7 @@ def test_every_mode_takes_bound_methods_and_callable_instances(backend):
 
 def either_of_two(x):
     a, b = Body(x, 1.0), Body(2.0 * x, 1.0)
-    c = a if x > 1.0 else b
+    c = a if x > 1.0 else Body(3.0 * x, 1.0)
     c.step(0.1)
     return a.x + b.x
 

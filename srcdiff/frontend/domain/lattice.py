@@ -40,6 +40,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    is_instance,
 )
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
@@ -160,7 +161,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
         return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
     if NONE in (a, b) or "optional" in (a.kind, b.kind):
         return join_with_none(a, b)
-    if options(a) and options(b):
+    if options(a) and options(b) and are_objects(options(a)) == are_objects(options(b)):
         different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
         return Description("choice", (*options(a), *different), (Description("value", INT),))
     left, right = number_of(a), number_of(b)
@@ -197,7 +198,7 @@ def is_plain(d: Description) -> bool:
 
 
 def options(d: Description) -> tuple[Abstract, ...]:
-    """The functions that a description stands for."""
+    """The functions or the objects that a description stands for."""
     if d.kind == "choice":
         functions: tuple[Abstract, ...] = d.detail
         return functions
@@ -205,13 +206,21 @@ def options(d: Description) -> tuple[Abstract, ...]:
         return (Closure(d.detail[0], d.detail[1], {}),)
     if d.kind == "static" and callable(d.detail[1]):
         return (Static(d.detail[1]),)
+    if d.kind == "object" and is_instance(d.detail):
+        return (d.detail,)
     return ()
 
 
+def are_objects(choice: Iterable[Abstract]) -> bool:
+    """Whether it is a choice among objects."""
+    return any(isinstance(option, Object) for option in choice)
+
+
 def same_function(a: Abstract, b: Abstract) -> bool:
+    """Whether two options of a choice are the same."""
     if isinstance(a, Closure) and isinstance(b, Closure):
         return a.node is b.node and a.frame is b.frame
-    return isinstance(a, Static) and isinstance(b, Static) and a.value is b.value
+    return a is b or (isinstance(a, Static) and isinstance(b, Static) and a.value is b.value)
 
 
 def is_of_numbers(d: Description) -> bool:

@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Transformed,
     Tuple,
 )
+from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.shapes import ONE
 from srcdiff.frontend.interpreter.array_conversion import dtype_of, static_integers, the_array
@@ -284,6 +285,8 @@ def call_known(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 @handles(language.is_function, lazy=True)
 def call_is_function(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    if isinstance(x, Choice) and are_objects(x.options):
+        return Static(False)
     return Static(isinstance(x, Closure | Choice | Transformed) or (isinstance(x, Static) and callable(x.value)))
 
 

@@ -310,7 +310,11 @@ def call_event_settings(reader: Reader, node: ast.AST, event: Abstract) -> Abstr
 @handles(callable, lazy=True)
 def call_callable(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     match x:
-        case Closure() | Partial() | Transformed() | Choice() | Method():
+        case Choice() if len({call_callable(reader, node, option) for option in x.options}) > 1:
+            reader.refuse("SD205", node, "the argument is one of several objects, of which not all can be called")
+        case Choice():
+            return call_callable(reader, node, x.options[0])
+        case Closure() | Partial() | Transformed() | Method():
             return Static(True)
         case Static():
             return Static(callable(x.value))

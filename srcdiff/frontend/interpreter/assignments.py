@@ -6,6 +6,7 @@ import ast
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Choice,
     Element,
     Items,
     Iteration,
@@ -19,9 +20,11 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     is_instance,
 )
+from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.array_assignment import assign_array
 from srcdiff.frontend.interpreter.attrs_instances import as_assigned
+from srcdiff.frontend.interpreter.choices import assign_to_the_chosen
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
@@ -125,6 +128,12 @@ def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> 
         return
     if target.attr in ("real", "imag") and isinstance(owner, Value) and is_complex(owner.type):
         assign_array(reader, reader.part(owner, target.attr), value, target)
+        return
+    if isinstance(owner, Choice) and are_objects(owner.options):
+        value = forced(reader, value)
+        assign_to_the_chosen(
+            reader, owner, lambda one: write_attribute(reader, one, target.attr, value, target), target
+        )
         return
     if not is_instance(owner):
         reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)

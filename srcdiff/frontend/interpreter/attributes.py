@@ -13,6 +13,7 @@ import numpy as np
 from srcdiff.diagnostics.naming_objects import instead_of_attribute
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Choice,
     DeviceName,
     Element,
     Lazy,
@@ -26,14 +27,17 @@ from srcdiff.frontend.domain.abstract_values import (
     Structured,
     Super,
     Tuple,
+    class_of,
     is_device_module,
 )
+from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
+from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
-from srcdiff.frontend.interpreter.instances import attribute_of_tuple, defines, read_attribute
+from srcdiff.frontend.interpreter.instances import attribute_of_tuple, defines, in_class, read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, lengths_of
 from srcdiff.frontend.interpreter.materialization import forced, new_lazy
@@ -71,6 +75,11 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
         if key is not None and isinstance(reader.cells.get(key), Optional):
             reader.cells[key] = present(reader, reader.cells[key])
     return attribute_of(reader, evaluate_lazily(reader, node.value), node)
+
+
+def is_method(x: Abstract, name: str) -> bool:
+    """Whether the class of an object has a function under this name."""
+    return defines(x, name) and isinstance(in_class(class_of(x), name), types.FunctionType)  # type: ignore[arg-type]
 
 
 def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstract:
@@ -143,6 +152,10 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return read_attribute(reader, base, node.attr, node)
         case Object(kind=kind) if issubclass(kind, dict):
             return Method(base, node.attr)
+        case Choice() if are_objects(base.options):
+            if any(is_method(option, node.attr) for option in base.options):
+                return Method(base, node.attr)
+            return for_the_chosen(reader, base, lambda chosen: attribute_of(reader, chosen, node), node)
         case Object() | Super():
             return read_attribute(reader, base, node.attr, node)
         case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]

@@ -42,12 +42,12 @@ from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.attrs_instances import evolved
+from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
-from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.inlining import call_closure
 from srcdiff.frontend.interpreter.instances import attribute_of_tuple, call_special, defines, read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
@@ -60,7 +60,7 @@ from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
 from srcdiff.frontend.interpreter.number_kinds import as_element
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
-from srcdiff.frontend.interpreter.presence import checked, needed, present
+from srcdiff.frontend.interpreter.presence import needed, present
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import (
     DRAWS,
@@ -358,20 +358,7 @@ def call_choice(
     reader: Reader, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     args, keywords = _computed(reader, args, keywords)
-    key = (reader.frame.number, "%choice")
-
-    def side(chosen: Abstract) -> None:
-        reader.cells[key] = call_with(reader, chosen, args, keywords, node)
-
-    def among(k: int) -> None:
-        if k + 1 == len(function.options):
-            side(function.options[k])
-            return
-        is_it = reader.apply("equal", function.number, reader.const(k))
-        branch_on(reader, is_it, lambda: side(function.options[k]), lambda: among(k + 1))
-
-    among(0)
-    return checked(reader, left_by_branches(reader, key), "the result", node)
+    return for_the_chosen(reader, function, lambda chosen: call_with(reader, chosen, args, keywords, node), node)
 
 
 @callee(Closure)
@@ -557,11 +544,28 @@ def _declared_rule(
 # -- methods
 
 
+def _call_method_of_option(
+    reader: Reader,
+    name: str,
+    args: list[Abstract],
+    keywords: dict[str, Abstract],
+    node: ast.AST,
+    chosen: Abstract,
+) -> Abstract:
+    """A call of a method of one of several objects."""
+    assert isinstance(chosen, Object)
+    return call_with(reader, read_attribute(reader, chosen, name, node), args, keywords, node)
+
+
 @callee(Method)
 def call_method(
     reader: Reader, method: Method, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     owner = method.of
+    if isinstance(owner, Choice):
+        args, keywords = _computed(reader, args, keywords)
+        called = functools.partial(_call_method_of_option, reader, method.name, args, keywords, node)
+        return for_the_chosen(reader, owner, called, node)
     named = ARRAY_METHODS.get(method.name)
     if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
         if rule_declared_for(reader, owner) is not None:

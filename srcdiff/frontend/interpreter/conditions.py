@@ -9,6 +9,7 @@ from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Choice,
     Generated,
     Items,
     List,
@@ -25,6 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     class_of,
     is_instance,
 )
+from srcdiff.frontend.domain.lattice import same_function
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import unary
@@ -323,6 +325,9 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
     """`is`, for operands whose identity is known: constants, functions, lists, objects, truth values."""
     if isinstance(left, Object) and isinstance(right, Object):
         return Static((left is right) != negated)
+    if Choice in (type(left), type(right)) and {type(left), type(right)} <= {Choice, Object}:
+        same = is_same_object(reader, left, right)
+        return reader.apply("logical_not", same) if negated else same
     if is_instance(left) and is_instance(right):
         kinds = {class_of(x) for x in (left, right)}
         if len(kinds) > 1:
@@ -344,6 +349,23 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
     reader.refuse(
         "SD205", node, "srcdiff cannot tell here whether these two are the same object", help_="compare with `==`"
     )
+
+
+def is_same_object(reader: Reader, left: Abstract, right: Abstract) -> Value:
+    """Whether two are the same object, of which at least one is chosen at run time."""
+    result = reader.const(False)
+    for one, is_left in options_of(reader, left):
+        for other, is_right in options_of(reader, right):
+            if same_function(one, other):
+                result = reader.apply("logical_or", result, reader.apply("logical_and", is_left, is_right))
+    return result
+
+
+def options_of(reader: Reader, x: Abstract) -> list[tuple[Abstract, Value]]:
+    """The options of a choice, each with the truth value that it is chosen."""
+    if not isinstance(x, Choice):
+        return [(x, reader.const(True))]
+    return [(o, reader.apply("equal", x.number, reader.const(k))) for k, o in enumerate(x.options)]
 
 
 def equal_tuples(reader: Reader, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:

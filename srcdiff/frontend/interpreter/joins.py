@@ -186,7 +186,9 @@ def joined_description(
 ) -> Description:
     """The description of a name where two paths meet. Two lists or objects are merged if neither has another name."""
     if isinstance(a, Object) and isinstance(b, Object) and a is not b:
-        return join(instance_description(key, a, names_a), instance_description(key, b, names_b))
+        merged = join(instance_description(key, a, names_a), instance_description(key, b, names_b))
+        both_exist = exists_in(a, names_a) and exists_in(a, names_b) and exists_in(b, names_a) and exists_in(b, names_b)
+        return merged if merged != POISON or not both_exist else join(describe(a), describe(b))
     first, second = describe(a), describe(b)
     lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
     one_missing = isinstance(a, Missing) or isinstance(b, Missing)
@@ -204,6 +206,11 @@ def joined_description(
         return POISON
     joined = join(contents_described(reader, a, names_a), contents_described(reader, b, names_b))
     return joined if leaf_types(joined) is not None else POISON
+
+
+def exists_in(x: Object, cells: Cells) -> bool:
+    """Whether an object has attributes in a state."""
+    return any(isinstance(key, tuple) and key[0] == x.number for key in cells)
 
 
 def instance_description(key: Location, x: Abstract, cells: Cells) -> Description:
@@ -245,6 +252,12 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
         if isinstance(a, Slot) or isinstance(b, Slot):
             message = "a list is an element of another list on some paths or in some iterations, but not in all"
             return Problem("SD206", message, reader.span, help="insert a copy: `list(...)`")
+        collected = sorted({o.kind.__name__ for x in (a, b) for o in objects_in(x) if not is_changing(o)})
+        if collected:
+            message = f"the list collects instances of `{collected[0]}`, whose attributes are assigned, "
+            message += "and how many there are is known at run time only"
+            help_ = "keep the attributes in arrays, an element for each instance, or use a structured array"
+            return Problem("SD206", message, reader.span, help=help_)
         message = "the list holds elements of different types on different paths"
         return Problem("SD202", message, reader.span, help=SAME_ELEMENTS)
     what = f"`{name_at(key)}`"
@@ -258,7 +271,7 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     if is_instance(a) and is_instance(b) and class_of(a) is class_of(b):
         message = f"{what} may refer to either of two instances of `{class_of(a).__name__}`"
         message += ", whose attributes are assigned or hold lists"
-        return Problem("SD206", message, reader.span, help="use each of them in a branch of its own")
+        return Problem("SD206", message, reader.span, help="make both of them before the branch or the loop")
     if isinstance(a, List) and isinstance(b, List):
         return Problem(
             "SD206",

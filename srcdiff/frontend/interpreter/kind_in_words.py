@@ -35,7 +35,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     Zip,
 )
-from srcdiff.frontend.domain.lattice import is_complex
+from srcdiff.frontend.domain.lattice import are_objects, is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
@@ -82,6 +82,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return f"{in_words(reader, x.value)} that is assigned on some paths only"
         case Missing():
             return "not assigned"
+        case Choice() if are_objects(x.options):
+            return "one of several objects"
         case Closure() | Choice() | Transformed() | Partial():
             return "a function"
         case Through():
