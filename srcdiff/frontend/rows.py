@@ -17,6 +17,7 @@ from srcdiff.frontend.handlers import (
     random_numbers,
     records,
     special_methods,
+    stencils,
 )
 from srcdiff.frontend.interpreter import (
     arithmetic,
@@ -46,5 +47,5 @@ ROWS = (
     *(generators, contexts),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
-    *(numba_decorators, numba_containers, random_numbers),
+    *(numba_decorators, numba_containers, random_numbers, stencils),
 )

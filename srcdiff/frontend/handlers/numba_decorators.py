@@ -1,4 +1,4 @@
-"""Functions made by Numba's decorators: `@vectorize`, `@guvectorize`, `@stencil`, `@cfunc`, `@overload`."""
+"""Functions made by Numba's decorators: `@vectorize`, `@guvectorize`, `@cfunc`, `@overload`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numba.core import types
 from numba.core.ccallback import CFunc
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
-from numba.stencils.stencil import StencilFunc
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
@@ -113,15 +112,3 @@ def _arguments_of(signature: Any) -> tuple[Any, ...]:
 
 def _as_abstract(x: Any) -> Abstract:
     return Tuple(tuple(map(_as_abstract, x))) if isinstance(x, tuple) else Static(x)
-
-
-@handles_kind(StencilFunc)
-def call_stencil(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
-    reader.refuse(
-        "SD302",
-        node,
-        "`@stencil` keeps no Python function, so that srcdiff cannot read it",
-        help_="write the loops over the elements, or slices: `a[1:-1, 2:] + a[1:-1, :-2]`",
-    )
