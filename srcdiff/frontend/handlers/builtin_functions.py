@@ -29,6 +29,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Reversed,
     Static,
+    Text,
     Through,
     Tuple,
     Zip,
@@ -144,8 +145,10 @@ def call_len(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
             return reader.dim(x, 0)
         case Lazy():
             return lengths_of(reader, x)[0]
-        case Static():
+        case Static() if hasattr(x.value, "__len__"):
             return Static(len(x.value))
+        case Static() | Text() | Value():
+            reader.refuse("SD203", node, f"{in_words(reader, x)} has no length that is known at compile time")
     found = iteration_over(reader, x, node)
     if not isinstance(found, Iteration):
         return Static(len(found))

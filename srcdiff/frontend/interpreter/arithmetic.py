@@ -211,6 +211,9 @@ def signed(reader: Reader, primitive: str, value: Value, dtype: str, node: ast.A
 
 
 def matrix_product(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    for x in (left, right):
+        if not is_array(x) and not isinstance(x, List | Tuple):
+            reader.refuse("SD203", node, f"`@` of {in_words(reader, x)} is not defined", help_="use `*` for numbers")
     return call_named(reader, "matmul", node, left, right)
 
 

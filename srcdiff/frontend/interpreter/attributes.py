@@ -192,6 +192,8 @@ def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abst
         "dtype": Static(np.dtype(number.scalar.dtype)),
         "T": number,
     }
+    if node.attr not in found and not hasattr(np.float64, node.attr):
+        reader.refuse("SD203", node, f"{in_words(reader, number)} has no attribute `{node.attr}`")
     return found.get(node.attr, Method(number, node.attr))
 
 
@@ -252,4 +254,6 @@ def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) ->
         case "nbytes":
             itemsize = Static(np.dtype(array.array.dtype).itemsize)
             return binary(reader, ast.Mult, number_of_elements(reader, array), itemsize, node)
+    if not hasattr(np.ndarray, node.attr):
+        reader.refuse("SD203", node, f"an array has no attribute `{node.attr}`")
     return Method(array, node.attr)

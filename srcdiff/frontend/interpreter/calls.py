@@ -633,6 +633,9 @@ def run_handler(
 
 
 def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
+    if not hasattr(target, "__name__"):
+        message, help_ = instead_of_call(target)
+        reader.refuse("SD302", node, message, help_=help_)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", "") or ""
     inner = module.removeprefix("numpy").lstrip(".")

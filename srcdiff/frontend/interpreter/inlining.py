@@ -179,6 +179,10 @@ def arrays_of(reader: Reader, x: Abstract) -> list[Value]:
     return [array for array in found if isinstance(array.type, Array)]
 
 
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def bind_arguments(
     reader: Reader,
     function: ast.FunctionDef | ast.Lambda,
@@ -196,7 +200,8 @@ def bind_arguments(
     if arguments.vararg is not None:
         bound[arguments.vararg.arg] = Tuple(tuple(extra))
     elif extra:
-        reader.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, but {len(args)} are given")
+        takes = counted(len(positional), "argument")
+        reader.refuse("SD304", node, f"`{name}` takes {takes}, but {len(args)} are given")
     names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
     others: dict[Any, Abstract] = {}
     for keyword, x in keywords.items():

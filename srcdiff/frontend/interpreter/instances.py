@@ -121,6 +121,9 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         return value
     if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
         return Partial(Static(entry), (of,), {})
+    if isinstance(entry, functools._lru_cache_wrapper):
+        message = f"`{name}` of `{kind.__name__}` is cached by `lru_cache`, which is not supported"
+        reader.refuse("SD302", node, message, help_="remove the decorator `lru_cache`")
     if hasattr(type(entry), "__get__") and not isinstance(entry, type):
         message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a method or a property")

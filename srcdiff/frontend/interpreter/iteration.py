@@ -14,6 +14,7 @@ from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
     Drawn,
+    Each,
     Enumerate,
     Items,
     Iteration,
@@ -135,7 +136,27 @@ def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tu
             forward = inner
             last = binary(reader, ast.Sub, forward.length, Static(1), node)
             return Iteration(forward.length, lambda k: forward.element(binary(reader, ast.Sub, last, k, node)))
+        case Each():
+            return places_of(reader, x)
     reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be iterated")
+
+
+def places_of(reader: Reader, x: Each) -> Iteration:
+    """All places of an array, in one sequence."""
+    lengths = [as_value(reader, n) for n in x.shape]
+    total = reader.const(1)
+    for length in lengths:
+        total = reader.apply("multiply", total, length)
+
+    def element(k: Abstract) -> Abstract:
+        rest, indices = as_value(reader, k), list[Value]()
+        for length in reversed(lengths):
+            indices.insert(0, reader.apply("remainder", rest, length))
+            rest = reader.apply("floor_divide", rest, length)
+        place = Tuple(tuple(indices))
+        return place if x.of is None else Tuple((place, reader.load(x.of, tuple(indices))))
+
+    return Iteration(total, element)
 
 
 def elements_of_array(reader: Reader, array: Value, k: Abstract) -> Abstract:

@@ -12,10 +12,12 @@ from srcdiff.frontend.domain.abstract_values import (
     Closure,
     DeviceName,
     Drawn,
+    Each,
     Element,
     Enumerate,
     Generated,
     Items,
+    Lazy,
     List,
     Maybe,
     Method,
@@ -23,21 +25,24 @@ from srcdiff.frontend.domain.abstract_values import (
     Object,
     Optional,
     Partial,
+    Poison,
     Range,
     Record,
     Reversed,
     Static,
     Stored,
     Structured,
+    Super,
     Text,
     Through,
     Transformed,
     Tuple,
+    TypeOf,
     Zip,
 )
 from srcdiff.frontend.domain.lattice import are_objects, is_complex
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 from srcdiff.library.hash_tables import HashTable
 from srcdiff.signature.enums import spelled
@@ -102,4 +107,16 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return f"`{type(x).__name__.lower()}(...)`"
         case Method():
             return f"the method `{x.name}`"
-    return "of unknown type"
+        case Each():
+            return "`np.ndindex(...)`" if x.of is None else "`np.ndenumerate(...)`"
+        case Super():
+            return "`super()`"
+        case Lazy():
+            return "an array"
+        case Slice():
+            return "a slice"
+        case TypeOf():
+            return "a class"
+        case Poison():
+            return "what cannot be used here"
+    return "this"

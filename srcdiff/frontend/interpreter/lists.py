@@ -49,7 +49,7 @@ from srcdiff.frontend.interpreter.representation import as_value, leaves_of
 from srcdiff.frontend.interpreter.tables import expression, method, operation, subscripts
 from srcdiff.frontend.interpreter.typed_elements import as_element_of
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Scalar
+from srcdiff.ir.types import BOOL, INT, Array, Scalar
 
 _OF_OTHERS = "a list of arrays or lists"
 
@@ -402,7 +402,7 @@ def known_list_operator(
         a = contents_of_list(reader, left)
         if isinstance(a, Items) and isinstance(right, Static):
             return new_list(reader, a.items * right.value)
-        if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value):
+        if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value) and right.type in (INT, BOOL):
             return repeated_list(reader, a.items[0], right)
     reader.refuse(
         "SD203",

@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import types
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.diagnostics.naming_objects import instead_of_call, is_installed
+from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call, is_installed
 from srcdiff.frontend.domain.abstract_values import Abstract, Static, Tuple
 from srcdiff.frontend.domain.lattice import describe, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
@@ -143,6 +143,9 @@ def require_same_kind(reader: Reader, result: Abstract, type_: Any, captured: Ca
         refuse_told(reader, message, "convert the result in the function, and let Numba infer the types")
 
 
+_PACKAGES = {"scipy": "SciPy", "numpy": "NumPy"}
+
+
 def call_plain(
     reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
@@ -156,6 +159,11 @@ def call_plain(
         reader.refuse("SD302", node, problem.message, help_=help_)
     plain = captured.function
     if captured.node.args.kwarg is not None and is_installed(captured.file):
+        package = str(getattr(plain, "__module__", "")).partition(".")[0]
+        if package in ("scipy", "numpy"):
+            spelled = ast.unparse(node.func) if isinstance(node, ast.Call) else captured.name
+            message = f"`{spelled}` is not among the functions of {_PACKAGES[package]} that srcdiff reads"
+            reader.refuse("SD302", node, message, help_=declared_as(spelled, len(args)))
         message = f"`{captured.name}` is a library function that takes `**` keywords, which is not supported"
         help_ = instead_of_call(plain)[1]
         if hasattr(plain, "__wrapped__"):
