@@ -3,15 +3,18 @@
 from srcdiff import cuda
 from srcdiff.api.batching import batched
 from srcdiff.api.benchmarking import benchmark
+from srcdiff.api.checking import check
 from srcdiff.api.complex_pairs import Partials
 from srcdiff.api.custom_rules import custom_rule, rule_for, stop_gradient
 from srcdiff.api.derivatives import Derivative
 from srcdiff.api.differential_equations import odeint
 from srcdiff.api.exporting import export
 from srcdiff.api.external import external
+from srcdiff.api.hessian_products import hvp
 from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
 from srcdiff.api.inspecting import explain, show
-from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
+from srcdiff.api.jacobians import hessian, jacobian
+from srcdiff.api.modes import jvp, vjp
 from srcdiff.api.reverse import differentiable, grad, source, value_and_grad
 from srcdiff.api.workspaces import release_memory
 from srcdiff.diagnostics import (

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.api.batching import Batched
 from srcdiff.api.derivatives import Derivative
-from srcdiff.api.modes import HessianProduct, Jacobian, derivative_by_name
+from srcdiff.api.hessian_products import HessianProduct, hvp
+from srcdiff.api.jacobians import Jacobian
 from srcdiff.api.specialisations import names_of_parts, stand_in
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.diagnostics import NotExportedError, printable
-from srcdiff.diagnostics.options import SWITCH, Wrt
+from srcdiff.diagnostics.options import DERIVATIVE, SWITCH, Wrt
 from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.signature.descriptions import is_passed, type_text
 from srcdiff.signature.trees import VALUES
@@ -188,3 +190,17 @@ def _header(g: Any, derivative: Derivative, name: str, descriptions: Any, readin
     lines = "\n".join(f"    {what:14}{text}" for what, text in rows if text)
     made = f"Written by srcdiff {__version__} from the function `{derivative.function.__name__}` {where}."
     return f"{_summary(g) or f'`{name}`, as srcdiff compiles it.'}\n\n{made}\n\n{lines}\n".replace("\\", "/")
+
+
+def derivative_by_name(f: Callable[..., Any], mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
+    """The derivative with a name: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal` for the function."""
+    match DERIVATIVE.checked("mode", mode):
+        case "grad" | "value_and_grad":
+            return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
+        case "jvp":
+            return Derivative(f, "forward", wrt, with_value=True, **options)
+        case "vjp":
+            return Derivative(f, "pullback", wrt, with_value=False, **options)
+        case "hvp":
+            return hvp(f, wrt, **options)
+    return Derivative(f, "primal", 0, **options)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from srcdiff.api.closures import Programs
-from srcdiff.api.modes import jacobian, jvp
+from srcdiff.api.jacobians import jacobian
+from srcdiff.api.modes import jvp
 from srcdiff.api.reverse import differentiable, grad
 from srcdiff.library import solvers
 from srcdiff.library.language import DERIVATIVES

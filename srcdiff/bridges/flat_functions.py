@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api.derivatives import Derivative
-from srcdiff.api.modes import hessian, hvp, jacobian
+from srcdiff.api.hessian_products import hvp
+from srcdiff.api.jacobians import hessian, jacobian
 from srcdiff.api.reverse import value_and_grad
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.structures import layout_of

@@ -141,7 +141,7 @@ def running(asked: Given) -> Iterator[None]:
 
 def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:
     """The derivative that `--mode` and `--wrt` name, or the object itself if it is already a derivative."""
-    from srcdiff.api.modes import derivative_by_name
+    from srcdiff.api.exporting import derivative_by_name
 
     is_own = type(function).__module__.startswith("srcdiff.")
     if is_own and (not hasattr(function, "__srcdiff_function__") or hasattr(function, "__srcdiff_inside__")):

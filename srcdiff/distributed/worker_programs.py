@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api.derivatives import Derivative
-from srcdiff.api.modes import hvp, jvp, vjp
+from srcdiff.api.hessian_products import hvp
+from srcdiff.api.modes import jvp, vjp
 from srcdiff.api.reverse import value_and_grad
 from srcdiff.bridges import written_functions as written
 from srcdiff.frontend.source.capture import plain_function

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.api.modes import Jacobian, leaves
+from srcdiff.api.fitting import leaves
+from srcdiff.api.jacobians import Jacobian
 
 X = np.array([0.7, -1.2, 0.4, 1.9, -0.3])
 M = np.array([[2.0, 0.3, -0.1], [0.2, 1.7, 0.4], [0.1, -0.2, 1.4]])
