@@ -145,8 +145,8 @@ class _Relative(ast.NodeTransformer):
         pairs = zip(self.places, parts, strict=True)
         shifted: list[ast.expr] = [ast.BinOp(ast.Name(n, ast.Load()), ast.Add(), self.visit(p)) for n, p in pairs]
         where = shifted[0] if self.rank == 1 else ast.Tuple(shifted, ast.Load())
-        for part in ast.walk(where):
-            ast.copy_location(part, node)
+        for inner in ast.walk(where):
+            ast.copy_location(inner, node)
         return ast.copy_location(ast.Subscript(node.value, where, node.ctx), node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
