@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from srcdiff.analyses.access_relations import element
 from srcdiff.analyses.carried_extremes import Extreme, extreme_of
 from srcdiff.analyses.carried_reductions import PRODUCT, SUM, reduction_of
 from srcdiff.analyses.dependence import Dependence
@@ -257,6 +258,16 @@ class ThreadLoops:
                 return Alone(f"it is not known which array {_named(access.array)} is a part of")
             found[array] = None
         return tuple(found)
+
+    def is_spread(self, loop: Loop, array: Value) -> bool:
+        """Whether additions to an array go to elements that other arrays choose, so that threads rarely meet."""
+        memory, structure = self.dependence.memory, self.dependence.structure
+        for store in self.dependence.effects((loop,)).stores:
+            if memory(store.array) & memory(array):
+                touched = element(store.array, store.indices, structure, loop)
+                if touched is None or None not in touched.indices:
+                    return False
+        return array.array.dtype in ("float64", "float32")
 
     def outside(self, array: Value, own: set[Value]) -> Value | None:
         """The array from outside that views made in the loop are views of."""

@@ -586,6 +586,7 @@ class Derivative:
         request.jacobian, request.directions, request.numbers = self.jacobian, self.directions, self.numbers
         request.error_model = self.options.get("error_model", "")
         request.parallel = self.options.get("parallel", False)
+        request.deterministic = self.options.get("deterministic", True)
         return request
 
     def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:

@@ -92,6 +92,7 @@ def _followed(
     with ONE_AT_A_TIME:
         request = derivative.request(args)
         request.parallel = request.parallel and not plain
+        request.deterministic = True  # Numba alone has no atomic additions
         work = follow(request, "python")
         writes = derivative.mode == "primal" and written_parts(work.reading)
         if work.reading.assumes_sizes and (writes or _has_unit_axes(args)):

@@ -110,7 +110,8 @@ def grad(
             derivative of the float, and the other value.
         backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops
             on a GPU.
-        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `parallel`, `cache`.
+        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `parallel`,
+            `deterministic`, `cache`.
 
     Returns:
         A function with the parameters of `f`. It returns the gradient: a value with the structure, shape and dtype of

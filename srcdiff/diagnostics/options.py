@@ -103,6 +103,7 @@ COMPILING: dict[str, Option] = {
     "boundscheck": _PERHAPS,
     "cache": _PERHAPS,
     "parallel": SWITCH,
+    "deterministic": SWITCH,
 }
 """The options that all backends have."""
 

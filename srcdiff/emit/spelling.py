@@ -38,5 +38,5 @@ class Spelling:
     """Modules with support functions of this backend. Those that the text calls are copied into it."""
 
 
-NUMPY = Spelling()
-"""Plain Python with NumPy: one thread, and the memory of the host."""
+NUMPY = Spelling(atomic_add="atomic_add({array}, {index}, {value})")
+"""Plain Python with NumPy, and the memory of the host."""

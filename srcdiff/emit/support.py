@@ -30,6 +30,11 @@ def thread_blocks(count: Any, work: Any, private: Any) -> Any:
     return max(1, min(get_num_threads(), count, work // (262144 + 4 * private)))
 
 
+def atomic_add(array: Any, index: Any, value: Any) -> None:
+    """Add to an element. Compiled code does it atomically."""
+    array[index] += value
+
+
 def iterations_of(block: Any, blocks: Any, count: Any) -> Any:
     """The first iteration of a block, and the end of its range."""
     return max(block * count // blocks, 0), (block + 1) * count // blocks

@@ -56,7 +56,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.primitives import ATOM, PRIMITIVES
+from srcdiff.ir.primitives import ATOM, BROUGHT_ALONG, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_inexact
 from srcdiff.library.blas_lapack import LIBRARY
 
@@ -495,7 +495,11 @@ class _Writer:
             at = self.indices(operation.indices)
             at = at if len(operation.indices) == 1 else f"({at})"
             array, value = self.names_of(operation.array), self.expression(operation.value)
-            self.line(self.spelling.atomic_add.format(array=array, index=at, value=value))
+            text = self.spelling.atomic_add.format(array=array, index=at, value=value)
+            name = text.partition("(")[0]
+            if name in BROUGHT_ALONG:
+                self.text.support.add(name)
+            self.line(text)
             return
         place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
         inner = self.layout.inlined.get(operation.value)

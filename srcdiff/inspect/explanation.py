@@ -380,6 +380,8 @@ def _threaded(choice: Choice) -> Threaded:
     arrays = " and ".join(f"`{name}`" for name in dict.fromkeys(choice.private))
     told = ["its iterations are independent, as `prange` says"] if choice.on_word else []
     told += [f"each block of iterations adds to {arrays} of its own"] if arrays else []
+    shared = " and ".join(f"`{name}`" for name in dict.fromkeys(choice.atomic))
+    told += [f"threads add to {shared} atomically"] if shared else []
     return Threaded(choice.span, True, "; ".join(told))
 
 

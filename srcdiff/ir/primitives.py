@@ -314,7 +314,7 @@ BROUGHT_ALONG = frozenset(
     (
         *(row.support for row in PRIMITIVES.values() if row.support),
         *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
-        *("iterations_of", "thread_blocks"),
+        *("atomic_add", "iterations_of", "thread_blocks"),
         *("lower_product", "lu_factors", "real_roots", "solve_lower", "solve_lower_transposed"),
         *("solve_lower_transposed_upper", "solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
     )

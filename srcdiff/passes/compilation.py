@@ -54,6 +54,8 @@ class Request:
     """The behaviour of division by zero, if the user chose it."""
     parallel: bool = False
     """Whether threads share its loops."""
+    deterministic: bool = True
+    """Whether the order of additions by threads is always the same: there are no atomic additions."""
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from srcdiff.ir.nodes import (
     Index,
     Library,
     Loop,
+    Store,
     Value,
     changed,
     substituted,
@@ -55,6 +56,8 @@ class Choice:
     in_threads: bool
     private: tuple[str, ...] = ()
     """The arrays of which each block has one."""
+    atomic: tuple[str, ...] = ()
+    """The arrays that all threads add to, atomically."""
     reason: str = ""
     """Why one thread runs it."""
     on_word: bool = False
@@ -63,7 +66,7 @@ class Choice:
 
 def share_loops(state: Any) -> None:
     """Threads share the loops of the main function."""
-    writer = _Sharing(state.main)
+    writer = _Sharing(state.main, atomics=not state.request.deterministic)
     body = writer.block(state.main.body)
     state.choices = tuple(writer.choices)
     state.main = changed(state.main, body=body)
@@ -75,8 +78,9 @@ def share(function: Function) -> Function:
 
 
 class _Sharing:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, *, atomics: bool = False) -> None:
         self.loops = ThreadLoops(function)
+        self.atomics = atomics
         self.constants = self.loops.dependence.constants
         self.choices: list[Choice] = []
 
@@ -94,12 +98,12 @@ class _Sharing:
         choice = self.loops.choice(loop)
         if isinstance(choice, Shared):
             build.span = loop.span
-            written = _Blocks(loop, choice, self.loops, build)
+            atomic = tuple(a for a in choice.private if self.atomics and self.loops.is_spread(loop, a))
+            written = _Blocks(loop, choice, atomic, self.loops, build)
             reason = written.why_not()
             if not reason:
-                self.choices.append(
-                    Choice(loop.span, True, tuple(a.name for a in choice.private), on_word=choice.on_word)
-                )
+                private, atomic = (tuple(a.name for a in arrays) for arrays in (written.private, written.atomic))
+                self.choices.append(Choice(loop.span, True, private, atomic, on_word=choice.on_word))
                 written.write()
                 build.span = None
                 return
@@ -112,8 +116,10 @@ class _Sharing:
 class _Blocks:
     """Writes one loop."""
 
-    def __init__(self, loop: Loop, shared: Shared, loops: ThreadLoops, build: Builder) -> None:
-        self.loop, self.shared, self.build = loop, shared, build
+    def __init__(self, loop: Loop, shared: Shared, atomic: Sequence[Value], loops: ThreadLoops, build: Builder) -> None:
+        self.loop, self.shared, self.atomic, self.build = loop, shared, atomic, build
+        self.private = [a for a in shared.private if a not in atomic]
+        self.memory = loops.dependence.memory
         self.work = Work(loop.body, loop.inner(), loops.dependence, build)
         self.trips = loops.trips(loop)
         self.before = list(build.operations)
@@ -144,7 +150,7 @@ class _Blocks:
     def write(self) -> None:
         build, loop = self.build, self.loop
         private = build.const(0)
-        for array in self.shared.private:
+        for array in self.private:
             size = build.const(1)
             for length in build.shape(array):
                 size = build.apply("multiply", size, length)
@@ -152,14 +158,14 @@ class _Blocks:
         blocks = Value(INT, "blocks")
         build.add(Library((blocks,), BLOCKS.name, (self.iterations, self.amount, private), span=loop.span))
         parts = [self.parts(p, blocks) for p in loop.params]
-        others = [self.others(a, blocks) for a in self.shared.private]
+        others = [self.others(a, blocks) for a in self.private]
         block = Value(INT, "block")
         with build.block() as body:
             self.body(block, blocks, parts, others)
         bounds = build.const(0), blocks, build.const(1)
         build.add(Loop(block, bounds, (), (), None, Block(tuple(body)), (), span=loop.span, threads=True))
         self.add_up(blocks, parts)
-        for array, more in zip(self.shared.private, others, strict=True):
+        for array, more in zip(self.private, others, strict=True):
             self.add_up_elements(array, more, blocks)
 
     def parts(self, param: Value, blocks: Value) -> Value:
@@ -178,16 +184,28 @@ class _Blocks:
         assert loop.bounds is not None
         first, last = Value(INT, "start"), Value(INT, "stop")
         build.add(Library((first, last), ITERATIONS.name, (block, blocks, self.iterations), span=loop.span))
-        mine = {a: self.mine(a, more, block) for a, more in zip(self.shared.private, others, strict=True)}
+        mine = {a: self.mine(a, more, block) for a, more in zip(self.private, others, strict=True)}
         start, _, step = loop.bounds
         bounds = [build.apply("add", start, build.apply("multiply", x, step)) for x in (first, last)]
         starts = [self.start(k, kind) for k, kind in enumerate(self.shared.reductions)]
         outs = tuple(Value(p.type, p.name) for p in loop.params)
-        inside = substituted(loop.body, lambda v: mine.get(v, v))
+        inside = substituted(self.with_atomics(loop.body), lambda v: mine.get(v, v))
         bounds_of_block = bounds[0], bounds[1], step
         build.add(replace(loop, bounds=bounds_of_block, inits=tuple(starts), outs=outs, body=inside, parallel=None))
         for part, out in zip(parts, outs, strict=True):
             build.store(part, (block,), out)
+
+    def with_atomics(self, block: Block) -> Block:
+        """The block with atomic additions to the arrays that all threads add to."""
+        if not self.atomic:
+            return block
+        shared = frozenset[Value]().union(*(self.memory(a) for a in self.atomic))
+        operations = []
+        for operation in block.operations:
+            if isinstance(operation, Store) and self.memory(operation.array) & shared:
+                operation = replace(operation, atomic=True)
+            operations.append(operation.rebuilt(self.with_atomics))
+        return changed(block, operations=tuple(operations))
 
     def start(self, k: int, kind: str | Extreme) -> Value:
         """The initial value of the reduction of a block: the identity, or for extremes, the common initial value."""

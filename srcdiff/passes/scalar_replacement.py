@@ -254,7 +254,8 @@ class _ScalarReplacement:
         builder.add(replace(loop, params=tuple(params), inits=tuple(inits), body=body, outs=tuple(results)))
         written = [e for e in elements if e.written]
         for element, out in zip(written, results[len(outs) :], strict=True):
-            builder.store(element.array, places[element], out, adds=element.is_sum)
+            atomic = any(isinstance(a, Store) and a.atomic for a in element.accesses)
+            builder.add(Store(element.array, places[element], out, element.is_sum, atomic))
 
     def here(self, index: Value, loop: Loop, builder: Builder) -> Value:
         """The index where the loop begins: what its body computes is not known there."""

@@ -50,6 +50,7 @@ COMMON: list[tuple[str, Any, str]] = [
     ("error_model", "c", "`error_model` must be 'numpy' or 'python', not 'c'"),
     ("boundscheck", 1, "`boundscheck` must be None, True or False, not 1"),
     ("parallel", 4, "`parallel` must be True or False, not 4"),
+    ("deterministic", None, "`deterministic` must be True or False, not None"),
     ("cache", "no", "`cache` must be None, True or False, not 'no'"),
     ("threads", 4, "`threads` is an option of the backend 'cuda'"),
     ("steps", 1e-3, "unknown option `steps`; the options are fastmath, error_model, boundscheck, cache"),

@@ -400,6 +400,46 @@ def test_without_the_option_nothing_runs_in_threads():
     assert "get_num_threads" not in gradient.source
 
 
+def embedding(rows, places, w):
+    total = 0.0
+    for i in range(len(places)):
+        z = 0.0
+        for j in range(len(w)):
+            z += rows[places[i], j] * w[j]
+        total += np.tanh(z)
+    return total
+
+
+def test_atomic_additions_are_for_elements_that_indices_select(any_work):
+    args = ROWS, PLACES, ROWS[0]
+    expected = srcdiff.grad(embedding, (0, 2), backend="python")(*args)
+    with race_checker.on():
+        options = {"backend": "python", "parallel": True, "fastmath": False}
+        gradient = srcdiff.grad(embedding, (0, 2), deterministic=False, **options)
+        assert_same(gradient(*args), expected)
+        ordered = srcdiff.grad(embedding, (0, 2), **options)
+        assert_same(ordered(*args), expected)
+    (chosen,) = srcdiff.explain(gradient, *args).threads
+    assert chosen.why == "each block of iterations adds to `w_bar` of its own; threads add to `rows_bar` atomically"
+    assert "atomic_add" in gradient.source
+    assert "atomic_add" not in ordered.source
+
+
+def test_the_checker_finds_reads_of_what_others_add_to_atomically():
+    text = "def f(x, s):\n    for i in prange(3):\n        atomic_add(s, 0, x[i])\n        x[i] = s[0]\n    return s\n"
+    with pytest.raises(RaceError, match="atomically"):
+        race_checker.load(text, "f", {})(X.copy(), np.zeros(1))
+
+
+@pytest.mark.numba
+def test_atomic_additions_lose_nothing(two_threads):
+    rows, w = RNG.uniform(size=(3, 4)), RNG.uniform(size=4)
+    expected = srcdiff.grad(embedding, (0, 2))(rows, LONG_PLACES % 3, w)
+    gradient = srcdiff.grad(embedding, (0, 2), parallel=True, deterministic=False)
+    for _ in range(50):
+        assert_same(gradient(rows, LONG_PLACES % 3, w), expected)
+
+
 def test_explain_says_which_loops_use_threads(any_work):
     rows = srcdiff.explain(srcdiff.grad(table, (0, 2), parallel=True), *CASES["table"][1]).threads
     assert [(t.in_threads, t.why) for t in rows] == [(True, "each block of iterations adds to `p_bar` of its own")]

@@ -15,7 +15,8 @@ BACKEND = Backend(
     traits=frozenset({Trait.KERNELS}),
     passes=frozenset({"kernel extraction"}),
     options=Taken(
-        COMPILING | LAUNCHING, refused={"error_model": ("python",), "boundscheck": (True,), "parallel": (True,)}
+        COMPILING | LAUNCHING,
+        refused={"error_model": ("python",), "boundscheck": (True,), "parallel": (True,), "deterministic": (False,)},
     ),
     spelling=CUDA,
     require_installed=require_installed,

@@ -73,7 +73,28 @@ def functions() -> dict[str, Any]:
         signature = types.none(body, types.int64, given)
         return signature, lambda *parts: _Launch(body.dispatcher, given, *parts).write()
 
-    return {CALL: in_threads, "thread_blocks": thread_blocks, "iterations_of": iterations_of}
+    @intrinsic
+    def atomic_add(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+        return types.none(array, index, value), _atomic_add
+
+    found = {"atomic_add": atomic_add, "thread_blocks": thread_blocks, "iterations_of": iterations_of}
+    return {CALL: in_threads, **found}
+
+
+def _atomic_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """`array[index] += value` by one instruction, or as often as another thread has written meanwhile."""
+    from numba.core import cgutils, types
+    from numba.np import arrayobj
+
+    kind, index, number = signature.args
+    several = isinstance(index, types.BaseTuple)
+    kinds = list(index) if several else [index]
+    places = cgutils.unpack_tuple(builder, args[1]) if several else [args[1]]
+    places = [context.cast(builder, place, k, types.intp) for place, k in zip(places, kinds, strict=True)]
+    array = arrayobj.make_array(kind)(context, builder, value=args[0])
+    element = cgutils.get_item_pointer(context, builder, kind, array, places, wraparound=True)
+    builder.atomic_rmw("fadd", element, context.cast(builder, args[2], number, kind.dtype), "monotonic")
+    return context.get_dummy_value()
 
 
 def _number_of_threads(builder: Any) -> Any:

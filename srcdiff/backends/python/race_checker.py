@@ -55,6 +55,7 @@ def load(text: str, name: str, objects: Mapping[str, Any]) -> Callable[..., Any]
         _WHOLE: recorder.whole,
     }
     namespace = interpreter.load(text, given, interpreter.new_file(name), _Spelling())
+    namespace["atomic_add"] = recorder.add
     namespace["thread_blocks"] = lambda count, work, private: max(1, count)
     return interpreter.quiet(namespace[name])
 
@@ -95,6 +96,8 @@ class _Accesses(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "atomic_add":
+            return node
         node.args = [ast.copy_location(_called(_WHOLE, a), a) if isinstance(a, ast.Name) else a for a in node.args]
         return node
 
@@ -127,11 +130,13 @@ class _Recorder:
         self.readers: dict[int, int] = {}
         """For each address that was read, the block that read it; -1 if several did."""
         self.writers: dict[int, int] = {}
+        self.atomic: set[int] = set()
+        """The addresses that were added to atomically."""
         self.held: list[Any] = []
         """Arrays whose memory must not be used again while the loop runs."""
 
     def run(self, body: Callable[..., None], count: int, given: tuple[Any, ...]) -> None:
-        self.readers, self.writers, self.held = {}, {}, [given]
+        self.readers, self.writers, self.held, self.atomic = {}, {}, [given], set()
         for block in range(count - 1, -1, -1):
             self.block = block
             body(block, block + 1, *given)
@@ -154,6 +159,16 @@ class _Recorder:
         self.held.append(array)
         array[index] = value
 
+    def add(self, array: Any, index: Any, value: Any) -> None:
+        """An atomic addition, beside which nothing but others may be done with the element."""
+        address = _address(array, index)
+        others = {self.readers.get(address, self.block), self.writers.get(address, self.block)} - {self.block}
+        if others:
+            raise RaceError(f"iteration {self.block} adds atomically to an element that another one reads or writes")
+        self.atomic.add(address)
+        self.held.append(array)
+        array[index] += value
+
     def whole(self, x: Any) -> Any:
         if isinstance(x, np.ndarray):
             self.held.append(x)
@@ -162,6 +177,7 @@ class _Recorder:
         return x
 
     def read(self, address: int) -> None:
+        self.forbid_atomic(address)
         writer = self.writers.get(address, self.block)
         if writer != self.block:
             raise RaceError(f"iteration {self.block} reads an element that iteration {writer} writes")
@@ -169,7 +185,12 @@ class _Recorder:
         if reader != self.block:
             self.readers[address] = -1
 
+    def forbid_atomic(self, address: int) -> None:
+        if address in self.atomic:
+            raise RaceError(f"iteration {self.block} reads or writes an element that others add to atomically")
+
     def write(self, address: int) -> None:
+        self.forbid_atomic(address)
         other = self.readers.get(address, self.block)
         if other != self.block:
             raise RaceError(f"iteration {self.block} writes an element that another one reads")
