@@ -188,3 +188,108 @@ def keywords_that_are_changed(x):
 
 def test_keywords_of_a_helper_may_be_changed():
     srcdiff.check(keywords_that_are_changed, 0.7, order=2, backend="python")
+
+
+def view_before_a_change(x):
+    d = {"a": x, "b": 2.0 * x}
+    values, pairs, keys = d.values(), d.items(), d.keys()
+    d["b"] = x**3
+    d["c"] = x
+    return sum(values) + sum([k * v for k, (_, v) in enumerate(pairs)]) + len(keys)
+
+
+def view_read_by_a_generator_later(x):
+    d = {"a": x, "b": 2.0 * x}
+    scaled = (x * v for v in d.values())
+    d["a"] = x**3
+    return sum(scaled)
+
+
+def items_that_change_themselves(x):
+    d = {"a": x, "b": 2.0 * x}
+    for k, v in d.items():
+        d[k] = v * v
+    return d["a"] + d["b"]
+
+
+def order_after_a_branch(x):
+    d = {"a": x, "b": 2.0 * x}
+    if x > 0.2:
+        d["a"] = x**3
+    first, _ = d.values()
+    return first
+
+
+def order_after_an_exception(x):
+    d = {"a": x, "b": 2.0 * x}
+    try:
+        d["a"] *= x
+        if x > 0.5:
+            raise ValueError
+    except ValueError:
+        d["a"] *= x
+    total = 0.0
+    for v in d.values():
+        total = 2.0 * total + v
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        view_before_a_change,
+        view_read_by_a_generator_later,
+        items_that_change_themselves,
+        order_after_a_branch,
+        order_after_an_exception,
+    ],
+)
+def test_views_show_what_the_dictionary_holds_now_in_the_order_of_its_keys(function):
+    srcdiff.check(function, 0.7, backend="python")
+
+
+def next_item_changes(x):
+    d = {"a": x, "b": 2.0 * x}
+    total = 0.0
+    for v in d.values():
+        d["b"] = 5.0 * x
+        total += v
+    return total
+
+
+def changes_in_an_inner_loop(x):
+    d = {"a": x, "b": 2.0 * x}
+    for _, v in d.items():
+        for k, w in d.items():
+            d[k] = 0.5 * w
+    return v
+
+
+@pytest.mark.parametrize("function", [next_item_changes, changes_in_an_inner_loop])
+def test_a_dictionary_whose_next_items_change_while_it_is_iterated_is_refused(function):
+    with pytest.raises(DifferentiationError, match="the dictionary changes while it is iterated"):
+        srcdiff.grad(function, backend="python")(0.7)
+
+
+def moved_in_a_branch(x):
+    d = {"a": x, "b": 2.0 * x}
+    if x > 0.2:
+        d["a"] = d.pop("a")
+    first, _ = d.values()
+    return first
+
+
+def moved_in_a_loop(x):
+    d = {"a": x, "b": 2.0 * x}
+    total = 0.0
+    for _ in range(3):
+        first, _ = d.values()
+        total = 2.0 * total + first
+        d["a"] = x * d.pop("a")
+    return total
+
+
+@pytest.mark.parametrize("function", [moved_in_a_branch, moved_in_a_loop])
+def test_an_order_of_keys_that_depends_on_the_path_is_refused(function):
+    with pytest.raises(DifferentiationError, match="in another order on some path"):
+        srcdiff.grad(function, backend="python")(0.7)

@@ -136,6 +136,17 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
+class View(Tuple):
+    """`keys()`, `values()` or `items()` of a dictionary that is changed: what they give now. They see later changes."""
+
+    of: Object | None = None
+    way: str = "values"
+
+    def remade(self, parts: Iterable[Abstract]) -> Self:
+        return Tuple(tuple(parts))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
 class Super:
     """`super()` in a method: the instance, and the class above which the lookup starts."""
 

@@ -77,6 +77,8 @@ class Reader(Shapes):
         """
         self.dictionary_keys: dict[tuple[int, str], Any] = {}
         """The keys of dictionaries that are changed, by the variables that hold their values."""
+        self.unordered: set[int] = set()
+        """The numbers of dictionaries whose keys are in another order on some path."""
         self.defaults: dict[type, Mapping[str, Abstract]] = {}
         """Class attributes that instances do not have themselves."""
         self.objects: dict[int, Object] = {}

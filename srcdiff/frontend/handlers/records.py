@@ -29,6 +29,7 @@ from srcdiff.frontend.interpreter.dictionaries import (
     items_now,
     read_item,
     remove_item,
+    view_of,
     write_item,
 )
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
@@ -227,18 +228,18 @@ def tuple__replace(reader: Reader, node: ast.AST, owner: Tuple, **fields: Abstra
 
 
 @method("dictionary", "keys")
-def dictionary_keys(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
-    return Tuple(tuple(Static(name) for name in owner.kind.names))
+def dictionary_keys(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
+    return view_of(reader, owner, "keys")
 
 
 @method("dictionary", "values")
-def dictionary_values(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
-    return Tuple(owner.items)
+def dictionary_values(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
+    return view_of(reader, owner, "values")
 
 
 @method("dictionary", "items")
-def dictionary_items(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
-    return Tuple(tuple(Tuple((Static(n), x)) for n, x in zip(owner.kind.names, owner.items, strict=True)))
+def dictionary_items(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
+    return view_of(reader, owner, "items")
 
 
 @method("dictionary", "copy")

@@ -108,6 +108,8 @@ _SPECIAL: dict[Any, str] = {
 """Functions that call a special method of an instance."""
 _CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
 """Methods that change a dictionary."""
+_VIEWS = frozenset(("keys", "values", "items"))
+"""Methods whose results see later changes of a dictionary."""
 _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
 """Functions that return arrays without axes in NumPy, which are numbers here."""
 
@@ -592,7 +594,7 @@ def call_method(
         kind = "tuple"
     elif is_dictionary(owner):
         kind = "dictionary"
-        owner = owner if method.name in _CHANGING else needed(reader, owner, node)
+        owner = owner if method.name in _CHANGING or method.name in _VIEWS else needed(reader, owner, node)
     elif isinstance(owner, Structured | Element):
         kind = "records"
     elif isinstance(owner, Static) and isinstance(owner.value, logging.Logger):

@@ -15,9 +15,19 @@ from typing import Any, TypeGuard
 
 from numba.core import types
 
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Maybe, Object, Poison, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Maybe,
+    Object,
+    Poison,
+    Record,
+    Static,
+    Tuple,
+    View,
+)
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.frontend.domain.state import Cells, IsWritten
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import INT
 from srcdiff.signature.structures import is_key, mapping_layout
@@ -65,12 +75,49 @@ def items_now(reader: Reader, x: Object) -> dict[DictionaryKey, Abstract]:
 
 def as_mapping(reader: Reader, x: Object) -> Record:
     """The current contents of a dictionary, as an immutable value."""
+    if x.number in reader.unordered:
+        message = "the keys of the dictionary are in another order on some path"
+        reader.refuse("SD202", None, message, help_="give the dictionary all its keys where it is made")
     found = items_now(reader, x)
     for key, value in found.items():
         if isinstance(value, Maybe):
             message = f"the key {key!r} is in the dictionary on some paths only"
             reader.refuse("SD202", None, message, help_="give the dictionary all its keys where it is made")
     return Record(tuple(found.values()), mapping_layout(dict, found))
+
+
+def note_orders(reader: Reader, first: Cells, second: Cells) -> None:
+    """Record the dictionaries whose keys are in different orders at the ends of two paths that meet."""
+    keys = reader.dictionary_keys
+    one, other = ([k for k in a if k in keys and k in b] for a, b in ((first, second), (second, first)))
+    if one != other:
+        numbers = {number for number, _ in keys}
+        reader.unordered |= {n for n in numbers if [k for k in one if k[0] == n] != [k for k in other if k[0] == n]}
+
+
+def in_order(reader: Reader, cells: Cells, first: Cells, second: Cells) -> Cells:
+    """The cells where two paths meet, with the keys of dictionaries in their order on the paths."""
+    if not reader.dictionary_keys:
+        return cells
+    note_orders(reader, first, second)
+    order = [k for k in {**first, **second} if k in reader.dictionary_keys and k in cells]
+    of_dictionaries: Cells = {k: cells[k] for k in order}
+    return {**{k: x for k, x in cells.items() if k not in of_dictionaries}, **of_dictionaries}
+
+
+def view_of(reader: Reader, x: Abstract, way: str) -> Tuple:
+    """The keys, values or items of a dictionary."""
+    record = as_mapping(reader, x) if is_changing(x) else x
+    assert isinstance(record, Record)
+    keys: tuple[Abstract, ...] = tuple(map(Static, record.kind.names))
+    pairs = tuple(Tuple(pair) for pair in zip(keys, record.items, strict=True))
+    items = {"keys": keys, "values": record.items, "items": pairs}[way]
+    return View(items, of=x, way=way) if isinstance(x, Object) else Tuple(items)
+
+
+def as_now(reader: Reader, x: Abstract) -> Abstract:
+    """A view of a dictionary with the current contents. Other values are unchanged."""
+    return view_of(reader, x.of, x.way) if isinstance(x, View) and x.of is not None else x
 
 
 def require_in_reach(reader: Reader, x: Object) -> None:

@@ -14,6 +14,7 @@ from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Obj
 from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
+from srcdiff.frontend.interpreter.dictionaries import note_orders
 from srcdiff.frontend.interpreter.forks import closing_escapes, escape_again, or_die
 from srcdiff.frontend.interpreter.joins import (
     absent,
@@ -229,9 +230,11 @@ def one_pass(
     after = reader.state
     if after.dead:
         after = after.with_cells({**head.cells, reader.exit_key: Static(RAISES)})
+    unordered = set(reader.unordered)
+    note_orders(reader, head.cells, after.cells)
     found = carried_after(reader, before.cells, head.cells, after.cells, carried, passing, newest)
     again = not reader.dead and reader.learn(place, assumed, carried_arrays(after.cells, carried))
-    again = learn_whose(reader, place, head.cells, after.cells, carried) or again
+    again = learn_whose(reader, place, head.cells, after.cells, carried) or again or reader.unordered != unordered
     return _Attempt(problems, found, params, after, operations, index, test_block, place, again)
 
 

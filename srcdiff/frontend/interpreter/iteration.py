@@ -29,6 +29,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Structured,
     Through,
     Tuple,
+    View,
     Zip,
     class_of,
     is_instance,
@@ -37,6 +38,7 @@ from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import BREAKS, GOES_ON, Cells, Key
 from srcdiff.frontend.interpreter.arithmetic import binary
+from srcdiff.frontend.interpreter.dictionaries import as_now
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import read_loop
 from srcdiff.frontend.interpreter.forks import branch_on, fork, leave_by, left_by_branches
@@ -62,6 +64,7 @@ from srcdiff.frontend.interpreter.tables import GOES_THROUGH
 from srcdiff.ir.nodes import Block, Call, If, Index, Loop, Operation, Store, Value, walk
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import Array
+from srcdiff.signature.trees import NODES
 
 _OVER_A_COPY = "iterate over a copy: `list(...)`"
 
@@ -95,7 +98,7 @@ def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tu
         if in_class(class_of(x), "__iter__") is MISSING:
             reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be iterated", help_="define `__iter__`")
         return iteration_over(reader, call_value(reader, read_attribute(reader, x, "__iter__", node), [], node), node)
-    x = forced(reader, drained(reader, x, node))
+    x = as_now(reader, forced(reader, drained(reader, x, node)))
     match x:
         case Tuple():
             return x.items
@@ -552,6 +555,7 @@ def watching_items(
 ) -> Callable[[Abstract], None]:
     """The same for an unrolled loop: the remaining elements must not change."""
     before = {h: reader.cells[h] for h in handles(of)}
+    views = [(view, as_now(reader, view)) for view in views_in(of)]
     iterations = itertools.count(1)
 
     def watched(item: Abstract) -> None:
@@ -560,8 +564,30 @@ def watching_items(
         for handle, contents in before.items():
             if not stays_same(reader, contents, reader.cells.get(handle, contents), ahead):
                 reader.refuse("SD206", node, "the list changes while it is iterated", help_=_OVER_A_COPY)
+        for view, shown in views:
+            if not shows_the_same(shown, as_now(reader, view), ahead):
+                reader.refuse("SD206", node, "the dictionary changes while it is iterated", help_=_OVER_A_COPY)
 
     return watched
+
+
+def views_in(x: Abstract) -> Iterator[View]:
+    """The views of dictionaries that an iterable goes through."""
+    match x:
+        case View():
+            yield x
+        case Enumerate() | Reversed():
+            yield from views_in(x.of)
+        case Zip():
+            yield from itertools.chain.from_iterable(map(views_in, x.of))
+
+
+def shows_the_same(before: Abstract, now: Abstract, ahead: int) -> bool:
+    """Whether a view of a dictionary has the same elements from a position on, and the same length."""
+    assert isinstance(before, View)
+    assert isinstance(now, View)
+    pairs = zip(NODES.leaves(Tuple(before.items[ahead:])), NODES.leaves(Tuple(now.items[ahead:])), strict=False)
+    return len(before.items) == len(now.items) and all(a is b or a == b for a, b in pairs)
 
 
 def stays_same(reader: Reader, before: Abstract, now: Abstract, ahead: int) -> bool:

@@ -48,7 +48,7 @@ from srcdiff.frontend.domain.state import (
     is_variable,
     name_at,
 )
-from srcdiff.frontend.interpreter.dictionaries import is_changing, is_dictionary
+from srcdiff.frontend.interpreter.dictionaries import in_order, is_changing, is_dictionary
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import SAME_ELEMENTS, contents_described, element_gone, perhaps
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
@@ -124,7 +124,7 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
             forget_elements(reader, merged, joined, end.cells.get(key, MISSING), end.cells)
     reader.state = replace(
         before,
-        cells=merged,
+        cells=in_order(reader, merged, cells_then, cells_else),
         doubts=ends[0].doubts | ends[1].doubts,
         same_lists=ends[0].same_lists | ends[1].same_lists,
     )
