@@ -726,7 +726,7 @@ class Writer(RecursionWriter):
         for _ in texts:
             name = self.target("real", Real())
             while name in targets:
-                name = f"{name}_{len(targets)}"
+                name = f"{name}_{len(targets)}" if name.isidentifier() else self.unused(NAMES["real"])
             targets.append(name)
         if any(not self.bindable(name, Real()) for name in targets):
             return self.assign_real()
