@@ -16,7 +16,7 @@ from srcdiff.signature.standing_classes import stands_for
 
 @dataclass(frozen=True)
 class BasisSpline:
-    """A `BSpline` of one function."""
+    """A `BSpline` of one function, or of several, whose coefficients are the columns of `c`."""
 
     t: Any
     c: Any
@@ -28,10 +28,10 @@ class BasisSpline:
         return value.axis == 0 and value.c.ndim in (1, 2) and value.c.dtype.kind == "f"
 
     def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
-        if self.c.ndim != 1:
-            unsupported("`BSpline` of several functions")
         outside = self.extrapolate if extrapolate is None else extrapolate
         of = self.derivative(nu)
+        if self.c.ndim != 1:
+            return columns_at(of.t, np.asarray(of.c), of.k, x, outside)
         if not is_array(x):
             return spline_at(of.t, of.c, of.k, x, outside)
         places = np.asarray(x)
@@ -54,12 +54,30 @@ class BasisSpline:
 def differences(t: Any, c: Any, k: Any) -> Any:
     """The coefficients of the derivative (de Boor 1978, X.15)."""
     count = len(t) - k - 1
-    result = np.zeros(max(count - 1, 0), np.float64)
+    result = np.zeros((max(count - 1, 0), *c.shape[1:]), np.float64)
     for i in range(count - 1):
         width = t[i + k + 1] - t[i + 1]
         if width > 0.0:
-            result[i] = k * (c[i + 1] - c[i]) / width
+            for j in each(c.shape[1:]):
+                result[(i, *j)] = k * (c[(i + 1, *j)] - c[(i, *j)]) / width
     return result
+
+
+def columns_at(t: Any, c: Any, k: Any, x: Any, outside: Any) -> Any:
+    """Several functions at a place, or at each of a vector of places."""
+    if not is_array(x):
+        row = np.empty(c.shape[1], np.float64)
+        for j in range(c.shape[1]):
+            row[j] = spline_at(t, c[:, j], k, x, outside)
+        return row
+    places = np.asarray(x)
+    if places.ndim != 1:
+        unsupported("several functions at places that are no vector")
+    rows = np.empty((len(places), c.shape[1]), np.float64)
+    for i in range(len(places)):
+        for j in range(c.shape[1]):
+            rows[i, j] = spline_at(t, c[:, j], k, places[i], outside)
+    return rows
 
 
 def interval_of(t: Any, k: Any, count: Any, x: Any) -> Any:
@@ -91,8 +109,8 @@ def spline_at(t: Any, c: Any, k: Any, x: Any, outside: Any) -> Any:
 
 def spline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: Any = 0) -> Any:
     t, c = np.asarray(floats(t)), np.asarray(floats(c))
-    if c.ndim != 1:
-        unsupported("`BSpline` of several functions")
+    if c.ndim > 2 or (c.ndim == 2 and axis != 0):
+        unsupported("`BSpline` of several functions that are not the columns of `c`")
     if len(t) < 2 * k + 2 or len(c) < len(t) - k - 1:
         raise ValueError("Knots, coefficients and degree are inconsistent.")
     return BasisSpline(t, c, k, extrapolate)
@@ -129,27 +147,80 @@ def knots_of(x: Any, k: Any) -> Any:
 def make_interp_spline(
     x: Any, y: Any, k: Any = 3, t: Any = None, bc_type: Any = None, axis: Any = 0, check_finite: Any = True
 ) -> Any:
-    if bc_type is not None and bc_type != "not-a-knot":
-        unsupported("`make_interp_spline` with `bc_type`")
+    left, right = conditions_of(bc_type)
     x, y = np.asarray(floats(x)), np.asarray(floats(y))
-    if y.ndim != 1:
-        unsupported("`make_interp_spline` of several functions")
+    if y.ndim > 2 or (y.ndim == 2 and axis != 0):
+        unsupported("`make_interp_spline` of several functions that are not the columns of `y`")
     agree(len(x), len(y), "Shapes of x and y are incompatible")
     for i in range(len(x) - 1):
         if not x[i] < x[i + 1]:
             raise ValueError("Expect x to be strictly increasing")
-    if len(x) < k + 1:
+    first, count = len(left), len(x) + len(left) + len(right)
+    if len(x) < k + 1 and count == len(x):
         raise ValueError("there are fewer points than the degree needs")
-    knots = knots_of(x, k) if t is None else np.asarray(floats(t))
-    agree(len(knots), len(x) + k + 1, "the number of knots does not fit to the points")
-    count = len(x)
+    if t is not None:
+        knots = np.asarray(floats(t))
+    else:
+        knots = knots_of(x, k) if len(left) + len(right) == 0 else knots_with_ends(x, k)
+    agree(len(knots), count + k + 1, "the number of knots or of conditions does not fit to the points")
     bands = np.zeros((2 * k + 1, count), np.float64)
-    for i in range(count):
+    values = np.zeros((count, *y.shape[1:]), np.float64)
+    for i, (order, value) in enumerate(left):
+        put_condition(bands, values, i, knots, k, k, x[0], order, value)
+    for i in range(len(x)):
         interval = interval_of(knots, k, count, x[i])
-        values = basis_at(knots, k, interval, x[i])
+        basis = basis_at(knots, k, interval, x[i])
         for j in range(k + 1):
-            bands[k + i - (interval - k + j), interval - k + j] = values[j]
-    return BasisSpline(knots, np.asarray(scipy_linalg.solve_banded((k, k), bands, y)), k, True)
+            bands[k + first + i - (interval - k + j), interval - k + j] = basis[j]
+        for j in each(y.shape[1:]):
+            values[(first + i, *j)] = y[(i, *j)]
+    for i, (order, value) in enumerate(right):
+        put_condition(bands, values, first + len(x) + i, knots, k, count - 1, x[len(x) - 1], order, value)
+    return BasisSpline(knots, np.asarray(scipy_linalg.solve_banded((k, k), bands, values)), k, True)
+
+
+def conditions_of(bc_type: Any) -> Any:
+    """The orders and values of the derivatives at both ends."""
+    if isinstance(bc_type, tuple | list):
+        left, right = bc_type
+        return conditions_at(left), conditions_at(right)
+    return conditions_at(bc_type), conditions_at(bc_type)
+
+
+def conditions_at(end: Any) -> Any:
+    if end is None or end == "not-a-knot":
+        return ()
+    if end == "clamped":
+        return ((1, 0.0),)
+    if end == "natural":
+        return ((2, 0.0),)
+    if not isinstance(end, tuple | list):
+        unsupported("this `bc_type`")
+    return tuple(end)
+
+
+def knots_with_ends(x: Any, k: Any) -> Any:
+    """All points as knots, those at the ends several times."""
+    t = np.empty(len(x) + 2 * k, np.float64)
+    for i in range(k):
+        t[i] = x[0]
+        t[len(x) + k + i] = x[len(x) - 1]
+    for i in range(len(x)):
+        t[k + i] = x[i]
+    return t
+
+
+def put_condition(
+    bands: Any, values: Any, row: Any, t: Any, k: Any, interval: Any, x: Any, order: Any, value: Any
+) -> None:
+    """The equation for a derivative at an end."""
+    for j in range(k + 1):
+        unit = np.zeros(len(t) - k - 1, np.float64)
+        unit[interval - k + j] = 1.0
+        of = BasisSpline(t, unit, k, True).derivative(order)
+        bands[k + row - (interval - k + j), interval - k + j] = spline_at(of.t, of.c, of.k, x, True)
+    for j in each(values.shape[1:]):
+        values[(row, *j)] = np.asarray(value)[j] if is_array(value) else value
 
 
 # -- interp1d ---------------------------------------------------------------------------------------------------------

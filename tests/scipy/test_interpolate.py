@@ -25,6 +25,7 @@ TABLE = RANDOM.normal(size=(3, 4))
 PLACES = np.array([[0.3, 0.2], [1.7, 1.1], [2.2, 1.9]])
 
 cubic, spline = si.CubicSpline(X, Y), si.make_interp_spline(X, Y)
+columns = si.make_interp_spline(X, COLUMNS)
 line, smooth = si.interp1d(X, Y), si.interp1d(X, Y, "cubic")
 grid, akima = si.RegularGridInterpolator((GRID, OTHER), TABLE), si.Akima1DInterpolator(X, Y)
 
@@ -52,6 +53,17 @@ def in_ring(x: Any, y: Any, p: Any, n: Any) -> Any:
 def splines(x: Any, y: Any, p: Any) -> Any:
     of = si.make_interp_spline(x, y)
     return np.sum(of(p) ** 2) + np.sum(si.make_interp_spline(x, y, k=2)(p)) + si.make_interp_spline(x, y, k=1)(p[0])
+
+
+def splines_with_conditions(x: Any, y: Any, p: Any) -> Any:
+    ends = si.make_interp_spline(x, y, bc_type=([(1, y[0])], [(2, p[0])]))
+    quadratic = si.make_interp_spline(x, y, k=2, bc_type=(None, "clamped"))
+    return np.sum(ends(p) ** 2) + np.sum(quadratic(p) ** 2)
+
+
+def splines_of_columns(x: Any, y: Any, p: Any) -> Any:
+    of, natural = si.make_interp_spline(x, y), si.make_interp_spline(x, y, bc_type="natural")
+    return np.sum(of(p) ** 2) + np.sum(natural(p[0]) * of.derivative()(p[1])) + np.sum(columns(p) ** 2)
 
 
 def bases(t: Any, c: Any, p: Any) -> Any:
@@ -102,6 +114,8 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, Any]] = {
     "hermite": (lambda x, y, p: np.sum(si.CubicHermiteSpline(x, y, p)(p) ** 2), X, Y, AT),
     "methods": (methods, X, Y, AT),
     "splines": (splines, X, Y, AT),
+    "splines with conditions": (splines_with_conditions, X, Y, AT),
+    "splines of columns": (splines_of_columns, X, COLUMNS, AT),
     "bases": (bases, KNOTS, Y, AT[:-1]),
     "lines": (lines, X, Y, AT),
     "filled": (filled, X, Y, BEYOND),
@@ -179,7 +193,7 @@ def test_places_without_a_value():
 
 REFUSED = {
     "kind": (lambda p: si.interp1d(X, p, kind="nearest")(0.5) * 1.0, "of this kind"),
-    "condition": (lambda p: si.make_interp_spline(X, p, bc_type="natural")(0.5), "with `bc_type`"),
+    "condition": (lambda p: si.make_interp_spline(X, p, bc_type="periodic")(0.5), "this `bc_type`"),
     "method": (lambda p: np.sum(si.RegularGridInterpolator((X,), p, method="cubic")(p)), "other than `linear`"),
 }
 
