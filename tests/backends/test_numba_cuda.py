@@ -82,6 +82,18 @@ def test_array_program_becomes_machine_code(program: Any) -> None:
 
 
 @compiles
+def test_complex_numbers_become_machine_code() -> None:
+    def interference(z, x):
+        w = np.exp(1j * x) * np.conj(z) / (2.0 + z * z)
+        w[1:] += np.sqrt(z[:-1])
+        return np.sum(np.abs(w) + w.imag**2)
+
+    code = srcdiff.grad(interference, wrt=("z", "x"), backend="cuda").compile(np.ones(4) + 1j, np.ones(4))
+
+    assert all(kernel["machine_code"] > 0 for kernel in code.resources((8, 0)).values())
+
+
+@compiles
 def test_code_names_the_architecture() -> None:
     def f(x):
         return np.sum(np.exp(x))

@@ -182,9 +182,18 @@ def test_what_has_no_meaning_or_no_rule_for_complex_numbers_is_refused(function)
         srcdiff.grad(function, backend="python")(Z)
 
 
-def test_kernels_refuse_complex_numbers():
-    with pytest.raises(DifferentiationError, match="GPU"):
-        srcdiff.grad(squares, backend="cuda")(Z)
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda z: np.abs(np.fft.fft(z)).sum(), "Fourier transforms"),
+        (lambda z: np.abs(np.arcsin(z)).sum(), "`arcsin` of complex numbers"),
+        (lambda z: np.abs(np.outer(z, z) @ z).sum(), "products and equations of complex matrices"),
+    ],
+)
+def test_what_gpus_do_not_have_is_refused(function, words):
+    pytest.importorskip("numba_cuda", reason="srcdiff[cuda] is not installed")
+    with pytest.raises(DifferentiationError, match=words):
+        srcdiff.grad(function, backend="cuda").compile(Z)
 
 
 def test_real_tangents_are_not_given_imaginary_parts():

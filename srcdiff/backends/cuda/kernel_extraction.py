@@ -41,6 +41,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewStack,
     Operation,
+    Part,
     Peek,
     Pop,
     Print,
@@ -54,7 +55,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_complex, is_float
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.simplify import simplify
 
@@ -232,7 +233,9 @@ class _Outline:
                         if operation.index is not None and found & set(operation.bounds or ()):
                             found.add(operation.index)
                         found |= {*operation.params, *operation.defines()}
-                    case Apply() | Dim() | View() | Transpose() | Reshape() if not found & set(operation.uses()):
+                    case Apply() | Dim() | View() | Transpose() | Reshape() | Part() if not found & set(
+                        operation.uses()
+                    ):
                         continue
                     case _:
                         found |= set(operation.defines())
@@ -268,7 +271,7 @@ class _Launch:
         if value in self.inside:
             return self.inside[value]
         operation = self.outline.definition.get(value)
-        if isinstance(operation, Const | Dim | View | Transpose):
+        if isinstance(operation, Const | Dim | View | Transpose | Part):
             for used in operation.uses():
                 self.bring(used)
             self.build.add(cloned(operation, self.inside))
@@ -463,11 +466,18 @@ class _Launch:
             together = self.inside[array]
 
             def add(at: tuple[Value, ...], mine: Value = mine, together: Value = together) -> None:
-                total = Value(FLOAT)
-                build.add(BlockSum(total, build.load(mine, at)))
+                total = self.of_block(build.load(mine, at))
                 self.in_first_thread(Store(together, at, total, adds=True, atomic=True))
 
             build.each_element(together, add)
+
+    def of_block(self, value: Value, name: str = "") -> Value:
+        """The sum over the threads of a block; of complex numbers, by parts."""
+        if is_complex(value.type):
+            return self.build.apply("complex", *(self.of_block(self.build.apply(p, value)) for p in ("real", "imag")))
+        total = Value(FLOAT, name)
+        self.build.add(BlockSum(total, value))
+        return total
 
     def in_first_thread(self, store: Store) -> None:
         """Code that only one thread of a block runs."""
@@ -481,15 +491,14 @@ class _Launch:
         if not outs:
             return lambda: None
         host, build = self.host, self.build
-        floats = [k for k, out in enumerate(outs) if is_float(out.type)]
-        whole = [k for k in range(len(outs)) if k not in floats]
+        floats = [(k, part) for k, out in enumerate(outs) for part in _parts_of(out)]
+        whole = [k for k, out in enumerate(outs) if not _parts_of(out)]
         inits = self.inits()
         if floats:
             sums = Value(Array("float64", 2), "sums")
             inside = self.parameter(sums)
-            for row, k in enumerate(floats):
-                total = Value(FLOAT, outs[k].name)
-                build.add(BlockSum(total, outs[k]))
+            for row, (k, part) in enumerate(floats):
+                total = self.of_block(build.apply(part, outs[k]) if part else outs[k], outs[k].name)
                 block, place = build.coordinate(CoordinateKind.BLOCK_INDEX, name="block"), build.const(row)
                 self.in_first_thread(Store(inside, (place, block), total))
             self.before_launch.append(
@@ -505,8 +514,15 @@ class _Launch:
             )
 
         def finish() -> None:
-            for row, k in enumerate(floats):
+            totals: dict[int, list[Value]] = {}
+            for row, (k, part) in enumerate(floats):
                 out, init = inits[k]
+                if part:
+                    totals.setdefault(k, []).append(Value(FLOAT))
+                    host.add(Library((totals[k][-1],), "device.total", (sums, host.const(row))))
+                    if part == "imag":
+                        host.add(Apply(out, "add", (init, host.apply("complex", *totals[k]))))
+                    continue
                 at_first = self.outline.dependence.constants.get(init) == 0 and out.type == FLOAT
                 total = out if at_first else Value(FLOAT)
                 host.add(Library((total,), "device.total", (sums, host.const(row))))
@@ -701,6 +717,13 @@ def refuse_reshaping(kernel: Function) -> None:
         if isinstance(operation, Reshape):
             problem = Problem("SD501", message, operation.span, help="copy the reshaped array: `.reshape(...).copy()`")
             raise DifferentiationError([problem])
+
+
+def _parts_of(value: Value) -> tuple[str, ...]:
+    """The floats that sums of such values are: one, or two parts; none for integers."""
+    if is_complex(value.type):
+        return ("real", "imag")
+    return ("",) if is_float(value.type) else ()
 
 
 def _atomic(operation: Operation, atomic: set[Store]) -> Operation:

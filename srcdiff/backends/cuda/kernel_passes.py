@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from srcdiff.backends.cuda.complex_kernels import with_real_additions, with_real_functions
 from srcdiff.backends.cuda.kernel_adjoint import (
     Guard,
     adding_atomically,
@@ -193,11 +194,11 @@ def extract_kernels(state: Compilation) -> None:
     if state.callees:
         message = "a recursive function cannot run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
-    refuse_complex(Program(state.main, ()), state.span)
     drawing = next((o for o in walk(state.main.body) if isinstance(o, Library) and is_seen(o.function)), None)
     if drawing is not None:
         message = "a function that draws random numbers cannot run on the GPU"
         help_ = "draw the numbers outside the function and pass them in"
         raise DifferentiationError([Problem("SD501", message, drawing.span, help=help_)])
-    made = to_kernels(state.main, state.independent)
-    state.main, state.kernels = made.host, made.kernels
+    made = to_kernels(with_real_functions(state.main), state.independent)
+    state.main = made.host
+    state.kernels = tuple(with_real_additions(kernel) for kernel in made.kernels)
