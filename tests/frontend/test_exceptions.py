@@ -286,3 +286,43 @@ def test_a_try_that_no_test_can_predict_is_refused(
 ) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=words):
         srcdiff.grad(function, backend="python")(*arguments)
+
+
+def divided_by_an_item(x: Any, how: str) -> Any:
+    value = float(x[1]) if how == "float" else x[1].item()
+    try:
+        return 1.0 / value
+    except ZeroDivisionError:
+        return x[0] ** 2
+
+
+def read_elsewhere(x: Any) -> Any:
+    return float(x[1])
+
+
+def divided_by_what_a_helper_reads(x: Any, _: str) -> Any:
+    total = 0.0
+    value = read_elsewhere(x)
+    for _ in range(2):
+        try:
+            total += 1.0 / value
+        except ZeroDivisionError:
+            total += x[0]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("function", "how", "expected"),
+    [
+        (divided_by_an_item, "float", 4.0),
+        (divided_by_an_item, "item", 4.0),
+        (divided_by_what_a_helper_reads, "", 2.0),
+    ],
+)
+def test_elements_that_are_converted_to_floats_of_python_divide_as_these(
+    function: Callable[..., Any], how: str, expected: float
+) -> None:
+    x = np.array([2.0, 0.0])
+    value, gradient = srcdiff.value_and_grad(function, backend="python")(x, how)
+    assert value == function(x, how)
+    assert [expected, 0.0] == gradient.tolist()

@@ -160,7 +160,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return read_attribute(reader, base, node.attr, node)
         case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
             return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
-        case Tuple() if defines(base, node.attr):
+        case Tuple() if defines(base, node.attr) and node.attr not in ("_replace", "_make", "_asdict"):
             return attribute_of_tuple(reader, base, node.attr, node)
         case Value(type=Array()):
             return array_attribute(reader, base, node)

@@ -46,7 +46,7 @@ from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary
-from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
+from srcdiff.frontend.interpreter.elementwise_functions import call_primitive, pythons_copy
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
 from srcdiff.frontend.interpreter.instances import attribute_of_tuple, call_special, defines, read_attribute
@@ -57,7 +57,7 @@ from srcdiff.frontend.interpreter.library_calls import call_unknown, library_cal
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
 from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
-from srcdiff.frontend.interpreter.number_kinds import as_element
+from srcdiff.frontend.interpreter.number_kinds import as_element, pythons_own
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
 from srcdiff.frontend.interpreter.presence import needed, present
@@ -676,7 +676,9 @@ def call_method_of_number(
     reader: Reader, owner: Value, name: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """NumPy's numbers have the methods of arrays."""
-    if name in ("item", "copy", "tolist") and not args and not keywords:
+    if name in ("item", "tolist") and not args and not keywords:
+        return pythons_own(reader, pythons_copy(reader, owner, "float" if is_inexact(owner.type) else "int"))
+    if name == "copy" and not args and not keywords:
         return owner
     if name not in ARRAY_METHODS:
         reader.refuse("SD203", node, f"the method `{name}` of {in_words(reader, owner)} is not supported")

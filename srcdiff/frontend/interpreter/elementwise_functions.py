@@ -31,7 +31,8 @@ from srcdiff.frontend.interpreter.number_kinds import (
     whose,
 )
 from srcdiff.frontend.interpreter.numbers import as_number, is_array, of_large, truth_of
-from srcdiff.ir.nodes import Value
+from srcdiff.frontend.source.scopes import has_try
+from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, is_complex, is_inexact
 
@@ -95,7 +96,8 @@ def call_primitive(
         kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
         if kind == INT:
             require_exact(reader, values[0])
-        return whose(reader, target, args, unheld(reader, reader.cast(values[0], kind)))
+        made = unheld(reader, reader.cast(values[0], kind))
+        return whose(reader, target, args, pythons_copy(reader, made, primitive) if target in _OF_PYTHON else made)
     if target is abs and values[0].type == BOOL and not is_pythons(reader, args[0]):
         return values[0]
     if row.result != "bool":
@@ -104,6 +106,19 @@ def call_primitive(
     if reader.context.handlers:
         after_math(reader, primitive, target, values, result)
     return result
+
+
+_OF_PYTHON = (float, int)
+
+
+def pythons_copy(reader: Reader, value: Value, primitive: str) -> Value:
+    """A number of NumPy's as one of Python's, if a `try` may ask which it is: a division by it may raise then."""
+    around = (reader.frame.node, *(called.node for called in reader.chain))
+    if is_pythons(reader, value) or not (reader.context.handlers or any(map(has_try, around))):
+        return value
+    out = Value(value.type, value.name)
+    reader.add(Apply(out, "float" if primitive == "float" else "positive", (value,), span=reader.span))
+    return out
 
 
 def of_truth_values(reader: Reader, primitive: str, values: list[Value], target: np.ufunc, node: ast.AST) -> Value:
