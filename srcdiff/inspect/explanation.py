@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from srcdiff.analyses.comparison_searches import comparison_searches
 from srcdiff.analyses.equality_tests import equality_tests
 from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
@@ -19,7 +20,7 @@ from srcdiff.diagnostics import Span, printable
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
-from srcdiff.ir.nodes import Alloc, Call, Library, NewStack, Value, walk
+from srcdiff.ir.nodes import Alloc, Call, Function, Library, NewStack, Value, walk
 from srcdiff.ir.types import Array, Scalar, Stack, bytes_of, is_complex, is_inexact
 from srcdiff.ir.words import WORDS
 from srcdiff.library.blas_lapack import LIBRARY
@@ -149,6 +150,8 @@ class Explanation:
     """The unproved properties of loops over `prange`."""
     complex_values: tuple[ComplexValues, ...] = ()
     """Where the function computes with complex numbers."""
+    searches: tuple[Span, ...] = ()
+    """Comparisons by which loops search roots or minima, so that the derivative of what they find is lost."""
 
     @property
     def nbytes(self) -> int | None:
@@ -186,6 +189,7 @@ class Explanation:
             ],
             "repeated": [{"variable": r.variable, **_place(r.span)} for r in self.repeated],
             "equality_tests": [_place(span) for span in self.equality_tests],
+            "searches": [_place(span) for span in self.searches],
             "external": [{"function": e.function, "derivative": e.derivative, **_place(e.span)} for e in self.external],
             "threads": [{"in_threads": t.in_threads, "why": t.why, **_place(t.span)} for t in self.threads],
             "claims": [{"what": c.what, **_place(c.span)} for c in self.claims],
@@ -229,20 +233,24 @@ def explained(
         tuple(kept_values(work, given)),
         tuple(_repeated(work)),
         tuple(_shared(work)),
-        _equality_tests(work),
+        _deciding(work, equality_tests),
         tuple(_external(work)),
         assumed,
         tuple(dict.fromkeys(_threaded(c) for c in work.choices if c.span is not None)),
         tuple(dict.fromkeys(Claimed(span, conflict.what) for span, conflict in work.claims)),
         tuple(_complex_values(work)),
+        _deciding(work, comparison_searches),
     )
 
 
-def _equality_tests(work: Compilation) -> tuple[Span, ...]:
+def _deciding(
+    work: Compilation, tests: Callable[[Function, Sequence[Value], Iterable[Value]], list[Span]]
+) -> tuple[Span, ...]:
+    """The tests that decide the derivative."""
     assert work.differentiated is not None
     inputs = [v for name in work.request.wrt for v in chosen_values(work, name)]
     program = work.differentiated
-    return tuple(equality_tests(program, inputs, [program.body.yields[k] for k in outputs_of(work)]))
+    return tuple(tests(program, inputs, [program.body.yields[k] for k in outputs_of(work)]))
 
 
 def _complex_values(work: Compilation) -> Iterator[ComplexValues]:
@@ -389,6 +397,7 @@ _EXTERNAL_TITLE = "functions that are called as they are"
 _THREADS_TITLE = "threads share the iterations of loops"
 _CLAIMS_TITLE = "loops over `prange`: what is taken on your word"
 _COMPLEX_TITLE = "complex numbers"
+_SEARCHES_TITLE = "searches by comparisons: the derivative of what they find is lost"
 _EQUALITY_TITLE = "tests for equality: there, the derivative is that of the side that runs"
 
 
@@ -419,6 +428,7 @@ class _Text:
         yield from self.section(_THREADS_TITLE, [_threaded_row(t) for t in found.threads])
         yield from self.section(_CLAIMS_TITLE, [(c.what, _at(c.span)) for c in found.claims])
         yield from self.section(_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests])
+        yield from self.section(_SEARCHES_TITLE, [(_at(span),) for span in found.searches])
         yield from self.section(_EXTERNAL_TITLE, [_external_row(e) for e in found.external])
         if found.assumed:
             yield ""
@@ -550,6 +560,7 @@ def _html(found: Explanation) -> str:
         (_THREADS_TITLE, [_threaded_row(t) for t in found.threads]),
         (_CLAIMS_TITLE, [(c.what, _at(c.span)) for c in found.claims]),
         (_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests]),
+        (_SEARCHES_TITLE, [(_at(span),) for span in found.searches]),
         (_EXTERNAL_TITLE, [_external_row(e) for e in found.external]),
     ):
         if table or title.startswith("nothing"):

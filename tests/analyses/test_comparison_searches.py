@@ -245,3 +245,10 @@ def test_root_has_the_derivative_that_a_search_loses():
         return srcdiff.root(lambda x: x * x * x - p, 1.0, backend="python")
 
     assert srcdiff.grad(found, backend="python")(1.3) == pytest.approx(1.3 ** (-2.0 / 3.0) / 3.0)
+
+
+def test_explain_lists_searches():
+    found = srcdiff.explain(bisection)
+    assert "searches by comparisons" in str(found)
+    assert "if middle * middle * middle > p:" in found.data()["searches"][0]["text"]
+    assert found.data()["searches"][0]["line"] == bisection.__code__.co_firstlineno + 4
