@@ -374,11 +374,14 @@ def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...], fi
     """The loop in several threads at once: what an element raises is raised here, which `prange` does not do."""
     import numba
 
+    from srcdiff.backends.numba import blas
+
     threads = numba.get_num_threads()
     parts = min(threads, max(count - first, 1))
     starts = [_UNSIGNED(first + (count - first) * n // parts) for n in range(parts + 1)]
-    calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
-    futures.wait(calls)
+    with blas.one_thread():
+        calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
+        futures.wait(calls)
     for call, stop in zip(calls, starts[1:], strict=True):
         if call.result() < stop:
             return int(call.result())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import subprocess
@@ -15,7 +16,7 @@ from numba import njit, prange
 
 import srcdiff
 from srcdiff.analyses import thread_loops
-from srcdiff.backends.numba import threads
+from srcdiff.backends.numba import blas, threads
 from srcdiff.backends.python import race_checker
 from srcdiff.backends.python.race_checker import RaceError
 from srcdiff.emit.support import iterations_of, thread_blocks
@@ -659,6 +660,27 @@ def test_threads_of_a_batch_have_one_thread_each(gradient, two_threads):
     batched = srcdiff.batched(gradient, over="places", parallel=True)
     _, (bars, _) = batched(p, places, LONG)
     np.testing.assert_allclose(bars, np.stack([gradient(p, LONG_PLACES, LONG)[1][0]] * 4), rtol=1e-11)
+
+
+@pytest.mark.numba
+def test_products_in_threads_use_one_thread_each(two_threads):
+    def model(a, w):
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += np.sum(np.tanh(a[i] @ w))
+        return total
+
+    a, w = RNG.uniform(size=(6, 60, 60)), RNG.uniform(size=(60, 60)) / 60
+    gradient = srcdiff.grad(model, (0, 1), parallel=True)
+    gradient(a, w)
+    if blas.LIMITING.value == 0:
+        pytest.skip("the BLAS is not OpenBLAS")
+    limit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(blas.LIMITING.value)
+    before = limit(2)
+    assert_same(gradient(a, w), srcdiff.grad(model, (0, 1), backend="python")(a, w))
+    with blas.one_thread():
+        assert limit(1) == 1
+    assert limit(before) == 2
 
 
 @pytest.mark.numba

@@ -8,9 +8,11 @@ again, so that a later import of SciPy works as usual. (When Numba compiles, it 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
+from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -24,6 +26,11 @@ FUNCTIONS = ("xxdot", "xxgemv", "xxgemm")
 """Numba's functions that call BLAS."""
 
 
+LIMITING = ctypes.c_int64(0)
+"""The address of OpenBLAS's function `int (int)` that sets its number of threads and returns the number before; zero if
+no BLAS was used, or it is another one."""
+
+
 @functools.cache
 def ensure_found() -> None:
     """Register the addresses of BLAS with Numba. Raises ImportError if there is none."""
@@ -31,6 +38,30 @@ def ensure_found() -> None:
         from numba.np import linalg
 
         linalg.ensure_blas()
+    LIMITING.value = _limiting()
+
+
+def _limiting() -> int:
+    import scipy
+
+    spec = PathFinder.find_spec(_MODULE, [str(Path(folder) / "linalg") for folder in scipy.__path__])
+    try:  # a search in the module goes on in the libraries that it uses
+        function = ctypes.CDLL(spec.origin).openblas_set_num_threads_local if spec is not None else None
+    except (AttributeError, OSError):
+        return 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let OpenBLAS use one thread meanwhile, if compiled code has used it."""
+    limit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(LIMITING.value) if LIMITING.value else None
+    before = limit(1) if limit is not None else 1
+    try:
+        yield
+    finally:
+        if limit is not None:
+            limit(before)
 
 
 def _find() -> bool:

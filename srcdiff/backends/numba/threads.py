@@ -6,7 +6,8 @@ iterations. They are those of Numba's threading layer, which `numba.set_num_thre
 
 If a loop is running in threads already, for whatever Python thread, the next one runs in the thread that asks for it:
 nothing is nested, and there are never more threads than Numba has. It is the same in a process that was forked after
-OpenMP has started threads, which cannot start any. An exception is raised again when all threads are done; that of the
+OpenMP has started threads, which cannot start any. Matrix products of a loop in threads use one thread each: OpenBLAS
+would start its own for each of them. An exception is raised again when all threads are done; that of the
 earliest block, as it would be raised without threads.
 """
 
@@ -21,12 +22,14 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from srcdiff.backends.numba import blas
 from srcdiff.backends.python.outlined_loops import CALL
 from srcdiff.ir.primitives import WORK_OF_BLOCK
 
 RUN = "numba_parallel_for"
 STATE_OF_THREAD = "PyGILState_GetThisThreadState"
 _BUSY = "srcdiff.threads_are_busy"
+_LIMITING = "srcdiff.blas_limiting"
 _FREE, _TAKEN, _NEVER = 0, 1, 2
 
 _busy = ctypes.c_int64(_FREE)
@@ -42,6 +45,7 @@ def ensure_started() -> None:
 
     parallel._launch_threads()
     llvm.add_symbol(_BUSY, ctypes.addressof(_busy))
+    llvm.add_symbol(_LIMITING, ctypes.addressof(blas.LIMITING))
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
 
@@ -182,7 +186,7 @@ class _Launch:
         builder.store(long(0), tools.gep(builder, steps, 1))
         several = builder.and_(builder.icmp_signed(">", self.count, long(1)), self.may_launch())
         taken = tools.alloca_once_value(builder, tools.false_bit)
-        busy = self.busy(builder)
+        busy = self.known(_BUSY)
         with builder.if_then(several):
             swapped = builder.cmpxchg(busy, long(_FREE), long(_TAKEN), "acq_rel", "monotonic")
             builder.store(builder.extract_value(swapped, 1), taken)
@@ -205,10 +209,11 @@ class _Launch:
         of_thread = tools.get_or_insert_function(builder.module, ir.FunctionType(self.bytes, []), STATE_OF_THREAD)
         return tools.is_not_null(builder, builder.call(of_thread, []))
 
-    def busy(self, builder: Any) -> Any:
-        module = builder.module
-        known = module.globals.get(_BUSY)
-        return known if known is not None else ir.GlobalVariable(module, self.long, _BUSY)
+    def known(self, name: str) -> Any:
+        """A number of ours in the memory of the process."""
+        module = self.builder.module
+        found = module.globals.get(name)
+        return found if found is not None else ir.GlobalVariable(module, self.long, name)
 
     def run(self, entry: Any, start: Any, sizes: Any, steps: Any, shared: Any) -> None:
         """Numba's threads run the entry, each for some blocks; other Python threads run meanwhile."""
@@ -219,9 +224,21 @@ class _Launch:
         lock = python.gil_ensure()
         state = python.save_thread()
         given = [builder.bitcast(x, self.bytes) for x in (entry, start, sizes, steps, shared)]
+        before = self.limit_blas(ir.IntType(32)(1))
         builder.call(parallel_for, [*given, long(1), long(1), _number_of_threads(builder)])
+        self.limit_blas(builder.load(before))
         python.restore_thread(state)
         python.gil_release(lock)
+
+    def limit_blas(self, number: Any) -> Any:
+        """Let BLAS use this number of threads, while ours run; where the number before is."""
+        builder, tools = self.builder, self.tools
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32)]).as_pointer()
+        before = tools.alloca_once_value(builder, number)
+        address = builder.load(self.known(_LIMITING))
+        with builder.if_then(builder.icmp_signed("!=", address, self.long(0))):
+            builder.store(builder.call(builder.inttoptr(address, kind), [number]), before)
+        return before
 
     def entry(self) -> Any:
         """The function that a thread calls: `(char **start, int64 *size, int64 *steps, shared *)`."""
