@@ -181,7 +181,7 @@ class Quaternion:
         return cls(np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
 
     def rotate(self, v):
-        r = self * Quaternion(0.0, v[0], v[1], v[2]) * self.conjugate
+        r = self * Quaternion(0.0, *v) * self.conjugate
         return np.array([r.x, r.y, r.z])
 
 
@@ -210,7 +210,7 @@ class Pid:
 
 @at(np.array([2.0, 0.5, 0.1]), 12)
 def tuned_controller(gains, steps):
-    controller, x, v, cost = Pid(gains[0], gains[1], gains[2]), 0.0, 0.0, 0.0
+    controller, x, v, cost = Pid(*gains), 0.0, 0.0, 0.0
     for _ in range(steps):
         force = controller(1.0 - x, 0.1)
         v += 0.1 * (force - 0.5 * v)
@@ -538,7 +538,7 @@ class Mixture(Normal):
 
 @at(np.array([0.3, 1.2, 0.4]), np.array([0.1, -0.5, 1.3]))
 def likelihood_of_a_mixture(p, data):
-    model = Mixture(p[0], p[1], p[2])
+    model = Mixture(*p)
     return sum(model.log_density(x) for x in data)
 
 
@@ -670,7 +670,7 @@ Material = namedtuple("Material", "young poisson")
 
 @at(np.array([2.0, 0.3]), 0.01)
 def plane_stress(p, strain):
-    steel = Material(p[0], p[1])
+    steel = Material(*p)
     factor = steel.young / (1.0 - steel.poisson**2)
     matrix = factor * np.array([[1.0, steel.poisson], [steel.poisson, 1.0]])
     softer = steel._replace(young=0.5 * steel.young)

@@ -101,6 +101,17 @@ class HashTable:
         self.arrange(len(self.slots))
         return found
 
+    def popitem(self: Any) -> Any:
+        if len(self.order) == 0:
+            raise KeyError("popitem(): dictionary is empty")
+        key = self.order[-1]
+        return key, self.pop(key)
+
+    def copy(self: Any) -> Any:
+        other = empty_like(self)
+        other.update(self)
+        return other
+
     def clear(self: Any) -> None:
         self.order.clear()
         self.contents.clear()
@@ -173,6 +184,11 @@ def put(slots: Any, key: Any, position: Any) -> None:
     while slots[slot] >= 0:
         slot = (slot + 1) & last
     slots[slot] = position
+
+
+def empty_like(table: Any) -> Any:
+    """A table without keys: see handlers/numba_containers.py."""
+    return HashTable()
 
 
 def converted(table: Any, value: Any) -> Any:

@@ -101,3 +101,45 @@ def test_positions_inside_are_refused_too() -> None:
 def test_a_batch_over_them_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`product` takes `\*rest`"):
         srcdiff.batched(srcdiff.grad(product, backend="python"), over=1)(2.0, np.ones(3), 1.0)
+
+
+class Line:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def at(self, x, y):
+        return self.a * x + self.b * y
+
+
+def scaled_product(a, b, c, *, k=2.0):
+    return a * b**2 * c * k
+
+
+def optional(a, b=1.0):
+    return a * b
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda p: Line(*p).at(2.0, 3.0), [2.0, 3.0]),
+        (lambda p: Line(1.0, 2.0).at(*p), [1.0, 2.0]),
+        (lambda p: scaled_product(*p, 3.0), [37.5, 45.0]),
+        (lambda p: scaled_product(2.0, *p, k=1.0), [2 * 2 * 1.5 * 2.5, 2 * 1.5**2]),
+        (lambda p: scaled_product(*p, c=3.0), [37.5, 45.0]),
+        (lambda p: (lambda a, b: a * b)(*p), [2.5, 1.5]),
+        (lambda p: (lambda a, b: a * b)(*[v * v for v in p]), [2 * 1.5 * 6.25, 2 * 2.5 * 2.25]),
+    ],
+)
+def test_an_array_has_as_many_elements_as_the_function_has_parameters(function, expected):
+    assert srcdiff.grad(function, backend="python")(np.array([1.5, 2.5])) == pytest.approx(expected)
+
+
+def test_another_number_of_elements_raises():
+    with pytest.raises(TypeError, match="the call needs 2 elements of `p`"):
+        srcdiff.grad(lambda p: Line(*p).at(2.0, 3.0), backend="python")(np.ones(3))
+
+
+def test_an_array_is_refused_where_several_numbers_are_possible():
+    with pytest.raises(srcdiff.DifferentiationError, match="the length of this sequence must be known"):
+        srcdiff.grad(lambda p: optional(*p), backend="python")(np.ones(2))

@@ -169,6 +169,15 @@ def of_tuples(x, n):
     return a * b
 
 
+def copied_and_popped(x, n):
+    d = {k: x * k for k in range(n)}
+    e = d.copy()
+    e[1] = 5.0 * x
+    k, v = e.popitem()
+    is_dictionary = isinstance(d, dict) and type(e) is dict
+    return d[1] * e[1] + v * k + (x if is_dictionary else 0.0)
+
+
 def on_one_path(x, n):
     d = {}
     if x > 0.0:
@@ -242,6 +251,7 @@ PROGRAMS = [
     (as_lists, (1.3, 4)),
     (of_arrays, (np.arange(1.0, 4.0), 3)),
     (of_tuples, (1.2, 3)),
+    (copied_and_popped, (1.2, 4)),
     (on_one_path, (1.2, 3)),
     (on_one_path, (-1.2, 3)),
     (from_outside, (1.2, 5)),

@@ -193,3 +193,11 @@ def other_type(x):
 def test_elements_of_another_type_are_refused():
     with pytest.raises(DifferentiationError, match="elements have another type"):
         srcdiff.grad(other_type, backend="python")(1.5)
+
+
+def asks_for_its_class(items):
+    return items[0] * (2.0 if isinstance(items, list) else 3.0) * (5.0 if isinstance(items, typed.List) else 7.0)
+
+
+def test_a_list_of_numba_is_no_list_of_python():
+    assert srcdiff.value_and_grad(asks_for_its_class, backend="python")(typed.List([1.0]))[0] == 15.0

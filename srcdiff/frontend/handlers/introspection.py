@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numba import typed
 
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -42,6 +43,7 @@ from srcdiff.frontend.interpreter.attributes import attribute_of
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.instances import in_class, own_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.made_dictionaries import is_table
 from srcdiff.frontend.interpreter.number_kinds import is_pythons, numpys_own
 from srcdiff.frontend.interpreter.outside import look_at_class
 from srcdiff.frontend.interpreter.representation import as_value
@@ -95,10 +97,15 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
             return (np.ndarray,)
         case Record():
             return (x.kind.kind,)
+        case Object() if is_table(x):
+            is_told = reader.cells[x.number, "told"] != Static(None)
+            return (typed.Dict if is_told else dict,)
+        case Object() if x.site in reader.typed:
+            return (typed.Dict,)
         case Object():
             return (x.kind,)
         case List():
-            return (list,)
+            return (typed.List if x in reader.typed else list,)
         case Slice():
             return (slice,)
         case Range():

@@ -29,6 +29,15 @@ def integer_key(reader: Reader, node: ast.AST, key: Abstract, /) -> Abstract:
     return key
 
 
+@handles(hash_tables.empty_like)
+def empty_table(reader: Reader, node: ast.AST, table: Abstract, /) -> Abstract:
+    """A new dictionary, whose values have the same type for Numba."""
+    assert isinstance(table, Object)
+    told = reader.cells[table.number, "told"]
+    assert isinstance(told, Static)
+    return made_table(reader, [], node, told.value)
+
+
 @handles(hash_tables.converted)
 def converted_value(reader: Reader, node: ast.AST, table: Abstract, x: Abstract, /) -> Abstract:
     """A value that is stored in a hash table, converted to the type declared to Numba."""

@@ -11,6 +11,7 @@ import logging
 import math
 import random
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Drawn,
     Element,
     Items,
+    Iteration,
     Lazy,
     List,
     Method,
@@ -50,7 +52,13 @@ from srcdiff.frontend.interpreter.elementwise_functions import call_primitive, p
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
 from srcdiff.frontend.interpreter.instances import attribute_of_tuple, call_special, defines, read_attribute
-from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
+from srcdiff.frontend.interpreter.iteration import (
+    evaluate_elements,
+    iteration_over,
+    known_length,
+    read_keywords,
+    unpacked,
+)
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
 from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural
@@ -61,6 +69,7 @@ from srcdiff.frontend.interpreter.number_kinds import as_element, pythons_own
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
 from srcdiff.frontend.interpreter.presence import needed, present
+from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import (
     DRAWS,
@@ -215,9 +224,76 @@ def call_expression(reader: Reader, node: ast.Call) -> Abstract:
         return generator
     takes_apart = isinstance(function, Static) and target in FUNCTIONS
     read = functools.partial(_argument_in_parts if takes_apart else evaluate_lazily, reader)
-    args = list(evaluate_elements(reader, node.args, read))
+    args = evaluate_arguments(reader, function, node, read)
     result = call_with(reader, function, args, read_keywords(reader, node, read), node)
     return result if reader.frame.library else without_axes(reader, function, args, result)
+
+
+def evaluate_arguments(
+    reader: Reader, function: Abstract, node: ast.Call, read: Callable[[ast.expr], Abstract]
+) -> list[Abstract]:
+    """The arguments by position. The elements of `*array` are as many as the function has parameters without one."""
+    args: list[Abstract] = []
+    for argument in node.args:
+        if not isinstance(argument, ast.Starred):
+            args.append(read(argument))
+            continue
+        of = evaluate_lazily(reader, argument.value)
+        of = forced(reader, of) if isinstance(of, Lazy) else of
+        count = None if is_of_known_length(reader, of) else number_of_parameters(function, node)
+        if count is None:
+            args += unpacked(reader, of, argument)
+            continue
+        found = iteration_over(reader, of, argument)
+        assert isinstance(found, Iteration)
+        differs = reader.apply("not_equal", as_value(reader, found.length), reader.const(count))
+        reader.raise_if(differs, TypeError, f"the call needs {count} elements of `{ast.unparse(argument.value)}`")
+        args += [found.element(Static(k)) for k in range(count)]
+    return args
+
+
+def is_of_known_length(reader: Reader, x: Abstract) -> bool:
+    """Whether it is anything but an array or a list whose length is known at run time."""
+    if isinstance(x, List):
+        return isinstance(contents_of_list(reader, x), Items)
+    if not (isinstance(x, Value) and isinstance(x.type, Array)):
+        return True
+    return known_length(reader, Iteration(reader.dim(x, 0), lambda k: k)) is not None
+
+
+def number_of_parameters(function: Abstract, node: ast.Call) -> int | None:
+    """How many elements `*array` must have in a call; None if several numbers are possible."""
+    bound = 0
+    while isinstance(function, Partial):
+        bound, function = bound + len(function.args) + len(function.keywords), function.function
+    if isinstance(function, Closure):
+        taken = function.node.args
+        names = [a.arg for a in (*taken.posonlyargs, *taken.args)]
+        is_open = bool(function.defaults or taken.vararg)
+    elif isinstance(function, Static):
+        target = plain_function(function.value) or function.value
+        if not isinstance(target, type | types.FunctionType):
+            return None
+        with contextlib.suppress(TypeError, ValueError):
+            parameters = inspect.signature(target).parameters.values()
+            names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            is_open = any(
+                p.kind is p.VAR_POSITIONAL or (p.default is not p.empty and p.name in names) for p in parameters
+            )
+            return None if is_open else _without(names, bound, node)
+        return None
+    else:
+        return None
+    return None if is_open else _without(names, bound, node)
+
+
+def _without(names: list[str], bound: int, node: ast.Call) -> int | None:
+    """The number of parameters that the other arguments of a call leave."""
+    stars = sum(isinstance(a, ast.Starred) for a in node.args)
+    if stars > 1 or any(k.arg is None for k in node.keywords):
+        return None
+    count = len(names) - bound - (len(node.args) - 1) - sum(k.arg in names for k in node.keywords)
+    return count if count >= 0 else None
 
 
 def _argument_in_parts(reader: Reader, node: ast.expr) -> Abstract:
