@@ -337,10 +337,30 @@ stabilised_gradients = with_rules(by_stabilised_gradients)
 minimal_residuals = with_rules(by_minimal_residuals)
 
 
-def start(A: Any, b: Any, x0: Any, maxiter: Any, M: Any, callback: Any, per_row: Any) -> Any:
+def preconditioned(
+    method: Any, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any, size: Any
+) -> Any:
+    """The solution x = x0 + M y, with A M y = b - A x0: the residual is that of x, and x does not depend on M."""
+    if not isinstance(M, Sparse):
+        unsupported("`M` other than a sparse array")
+    a, b, x0, steps = start(A, b, x0, maxiter, callback, 10)
+    by = compressed(M)
+    agree(by.shape[0], a.shape[1], "matrix and preconditioner have different shapes")
+    r = np.asarray(b - a @ x0)
+    length = np.sqrt(np.sum(r * r))
+    part = min(1.0, np.sqrt(np.sum(b * b)) / length) if length > 0.0 else 1.0
+    whole = a @ by
+    y = method(
+        np.asarray(floats(whole.data)),
+        *(whole.indices, whole.indptr, r, np.zeros(len(b)), isinstance(whole, Csr), rtol * part, atol, steps, size),
+    )
+    return x0 + by @ y
+
+
+def start(A: Any, b: Any, x0: Any, maxiter: Any, callback: Any, per_row: Any) -> Any:
     """The matrix, the right-hand side, the start, and the maximum number of iterations."""
-    if M is not None or callback is not None:
-        unsupported("`M` or `callback`")
+    if callback is not None:
+        unsupported("`callback`")
     matrix = compressed(A)
     b = np.copy(floats(b))
     if b.ndim != 1:
@@ -365,7 +385,9 @@ def cg(
     M: Any = None,
     callback: Any = None,
 ) -> Any:
-    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
+    if M is not None:  # with a preconditioner, the matrix is not symmetric any more
+        return preconditioned(stabilised_gradients, A, b, x0, rtol, atol, maxiter, M, callback, 1), 0
+    a, b, x0, steps = start(A, b, x0, maxiter, callback, 10)
     by_rows = isinstance(a, Csr)
     return conjugate_gradients(np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, 1), 0
 
@@ -381,7 +403,9 @@ def bicgstab(
     M: Any = None,
     callback: Any = None,
 ) -> Any:
-    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
+    if M is not None:
+        return preconditioned(stabilised_gradients, A, b, x0, rtol, atol, maxiter, M, callback, 1), 0
+    a, b, x0, steps = start(A, b, x0, maxiter, callback, 10)
     by_rows = isinstance(a, Csr)
     return stabilised_gradients(
         np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, 1
@@ -401,8 +425,11 @@ def gmres(
     callback: Any = None,
     callback_type: Any = None,
 ) -> Any:
-    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
-    by_rows, size = isinstance(a, Csr), 20 if restart is None else restart
+    size = 20 if restart is None else restart
+    if M is not None:
+        return preconditioned(minimal_residuals, A, b, x0, rtol, atol, maxiter, M, callback, size), 0
+    a, b, x0, steps = start(A, b, x0, maxiter, callback, 10)
+    by_rows = isinstance(a, Csr)
     return minimal_residuals(
         np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, size
     ), 0

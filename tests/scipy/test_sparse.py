@@ -18,6 +18,7 @@ DENSE = RANDOM.normal(size=(N, N)) * (RANDOM.random((N, N)) < 0.5) + 4.0 * np.ey
 ROWS, COLUMNS = sparse.csr_array(DENSE), sparse.csc_array(DENSE)
 WIDE = sparse.csr_array(DENSE[:, :3])
 B, W, TWO = RANDOM.normal(size=N), RANDOM.normal(size=N), RANDOM.normal(size=(N, 2))
+NEAR = sparse.csc_array(np.linalg.inv(DENSE) + 0.01)
 FOUR, SHORT = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0])
 
 
@@ -31,6 +32,10 @@ def of_parts(d: Any, x: Any) -> Any:
 
 def of_columns(d: Any, x: Any) -> Any:
     return np.sum((sparse.csc_matrix((d, np.array([0, 1, 1]), np.array([0, 1, 2, 3, 3, 3])), shape=(3, 5)) @ x) ** 2)
+
+
+def jacobi(a: Any) -> Any:
+    return sparse.diags([1.0 / a.diagonal()], [0], shape=(5, 5)).tocsr()
 
 
 def of_unit_matrices(d: Any, x: Any) -> Any:
@@ -72,6 +77,12 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {
     "cg": (lambda a, b: np.sum(linalg.cg(a, b, rtol=1e-13)[0] ** 2), sparse.csr_array(DENSE + DENSE.T), B),
     "gmres": (lambda a, b: np.sum(linalg.gmres(a, b, rtol=1e-13, restart=3)[0] ** 2), COLUMNS, B),
     "bicgstab": (lambda a, b: np.sum(linalg.bicgstab(a, b, rtol=1e-13)[0] ** 2), ROWS, B),
+    "cg with M": (
+        lambda a, b: np.sum(linalg.cg(a, b, rtol=1e-13, M=jacobi(a))[0] ** 2),
+        *(sparse.csr_array(DENSE + DENSE.T), B),
+    ),
+    "gmres with M": (lambda a, b: np.sum(linalg.gmres(a, b, x0=b, rtol=1e-13, M=NEAR)[0] ** 2), COLUMNS, B),
+    "bicgstab with M": (lambda a, b: np.sum(linalg.bicgstab(a, b, rtol=1e-13, M=NEAR * b[0])[0] ** 2), ROWS, B),
     "made of coordinates": (of_parts, FOUR, B),
     "made of columns": (of_columns, SHORT, B),
     "diags": (of_diagonals, FOUR, B),
