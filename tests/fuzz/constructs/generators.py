@@ -50,12 +50,12 @@ class Generators(Construct):
         w.emit(f"{name} = next({w.call(w.pick(self.functions()), 1)}, {w.constant()})")
         w.bind(name, Real())
 
-    def source(self, depth: int) -> str:
+    def source(self, depth: int, generators: bool = True) -> str:
         """An iterable of real numbers: a generator, an array, a list."""
         w = self.writer
         sources = [f"[{w.real(depth)}, {w.real(depth)}]"]
         sources += [str(w.pick(names)) for names in (w.arrays(rank=1), w.lists()) if names]
-        if self.functions():
+        if generators and self.functions():
             sources += [w.call(w.pick(self.functions()), depth)] * 4
         return str(w.pick(sources))
 
@@ -79,7 +79,7 @@ class Generators(Construct):
             f"sum({source})",
             f"max(({body} for part5 in {source}), default=0.3)",
             f"sum({body} * (0.2 + place5) for place5, part5 in enumerate({source}))",
-            f"sum({body} * other5 for part5, other5 in zip({source}, {self.source(depth)}))",
+            f"sum({body} * other5 for part5, other5 in zip({source}, {self.source(depth, generators=False)}))",
             f"sum(math.tanh(part5) for part5 in itertools.islice({source}, {w.random.randint(0, 3)}))",
             f"sum([{body} for part5 in {source}])",
             f"sum(math.sin(part5) for part5 in ({body} for part5 in {source}))",
