@@ -94,7 +94,8 @@ def without_rule(call: Any, count: int, span: Span | None) -> Problem:
 
 
 _OF_EXTERNAL_RULES = (
-    "write its derivative as a function that srcdiff reads: `srcdiff.custom_rule`, on a function that calls it"
+    "pass `differences` to `srcdiff.external` beside its `vjp` or `jvp`, or write the derivative as a function that "
+    "srcdiff reads: `srcdiff.custom_rule`, on a function that calls it"
 )
 
 
