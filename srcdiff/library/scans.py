@@ -35,6 +35,7 @@ from srcdiff.library.language import (
 )
 from srcdiff.library.language import ones as ones_of
 from srcdiff.library.language import ufunc_at as at
+from srcdiff.library.mathematics import frexp as frexp_of_number
 from srcdiff.library.reductions import finished, folded, folded_line, numbers, started, written
 
 
@@ -340,6 +341,18 @@ def modf(x: Any) -> Any:
     return np.where(np.isinf(x), np.copysign(0.0, x), x - whole), whole
 
 
+def frexp(x: Any) -> Any:
+    """The mantissas and the exponents of numbers."""
+    if not is_array(x):
+        return frexp_of_number(x)
+    mantissa, exponent = np.empty(x.shape), np.empty(x.shape, np.int32)
+    for i in each(x.shape):
+        own, power = frexp_of_number(x[i])
+        mantissa[i] = own
+        exponent[i] = power
+    return mantissa, exponent
+
+
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
     """Apply the function to each line along the axis. Its result replaces the line."""
     arr = np.asarray(arr)
@@ -402,6 +415,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 FUNCTIONS: dict[Any, Any] = {
     np.divmod: divmod,
     np.modf: modf,
+    np.frexp: frexp,
     np.isclose: isclose,
     np.allclose: allclose,
     np.nan_to_num: nan_to_num,

@@ -2389,6 +2389,7 @@ BEYOND: list[Row] = [
     row("ediff1d", lambda a, w: np.sum(np.ediff1d(a, to_begin=a[0, 0], to_end=[1.0, 2.0]) ** 2 * w), every((2, 3))),
     row("unwrap", lambda a, w: np.sum(np.unwrap(9.0 * a, axis=0) ** 2 * w), every((5, 2))),
     row("unwrap_period", lambda a, p, w: np.sum(np.unwrap(9.0 * a, period=p) ** 2 * w), once((6,), 3.0)),
+    row("frexp", lambda a, w: np.sum(np.frexp(3.3 * a)[0] * a * np.frexp(3.3 * a)[1] * w), every((5,))),
     row("modf", lambda a, w: np.sum(np.modf(3.3 * a)[0] * a * np.modf(3.3 * a)[1] * w), every((5,))),
     row("gradient_places", lambda a, x, w: np.sum(np.gradient(a, x) * w), once((5,), np.arange(5.0))),
     row("gradient_forms", lambda a, w: np.sum(np.gradient(a, 0.1, 0.2)[1] * np.gradient(a, axis=0) * w), once((3, 4))),
