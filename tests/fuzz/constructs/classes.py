@@ -347,9 +347,11 @@ class Classes(Construct):
         self.bound(f"{self.writer.pick((name, kind.maker))}.other({self.writer.real(1)})", kind)
 
     def alias(self) -> None:
-        """Another name for one object. A write under one name is visible under the other."""
+        """Another name for an object, or for one of two objects: a write to one name is visible through the other."""
         name = self.writer.pick(self.instances())
-        self.bound(name, self.writer.variables[name])
+        other = self.writer.pick(self.alike(name))
+        text = f"{name} if {self.writer.condition(0)} else {other}" if self.writer.chance(0.3) else name
+        self.bound(text, self.writer.variables[name])
 
     def hold(self) -> None:
         """Instances in a list, a tuple or a dictionary."""
