@@ -102,8 +102,9 @@ class _Sharing:
             written = _Blocks(loop, choice, atomic, self.loops, build)
             reason = written.why_not()
             if not reason:
-                private, atomic = (tuple(a.name for a in arrays) for arrays in (written.private, written.atomic))
-                self.choices.append(Choice(loop.span, True, private, atomic, on_word=choice.on_word))
+                own = tuple(array.name for array in written.private)
+                together = tuple(array.name for array in written.atomic)
+                self.choices.append(Choice(loop.span, True, own, together, on_word=choice.on_word))
                 written.write()
                 build.span = None
                 return

@@ -45,8 +45,10 @@ def _limiting() -> int:
     import scipy
 
     spec = PathFinder.find_spec(_MODULE, [str(Path(folder) / "linalg") for folder in scipy.__path__])
+    if spec is None:
+        return 0
     try:  # a search in the module goes on in the libraries that it uses
-        function = ctypes.CDLL(spec.origin).openblas_set_num_threads_local if spec is not None else None
+        function = ctypes.CDLL(spec.origin).openblas_set_num_threads_local
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
