@@ -425,6 +425,9 @@ Abstract = (
     | Slice
 )
 
+Arguments = list[Abstract]
+Keywords = dict[str, Abstract]
+
 MISSING = Missing()
 
 

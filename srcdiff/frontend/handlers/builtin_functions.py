@@ -17,12 +17,14 @@ import numpy as np
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Arguments,
     Drawn,
     Enumerate,
     Generated,
     Group,
     Items,
     Iteration,
+    Keywords,
     Lazy,
     List,
     Range,
@@ -99,9 +101,7 @@ def call_stop_gradient(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 
 @marked("__srcdiff_stop_gradient__", lazy=True)
-def stop_gradient_row(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def stop_gradient_row(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return run_handler(reader, call_stop_gradient, "stop_gradient", node, *args, **keywords)
 
 

@@ -14,7 +14,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.implicit_functions import Blocks
 from srcdiff.frontend.interpreter.array_conversion import the_array
@@ -149,9 +149,7 @@ def _new(reader: Reader, like: Value) -> Value:
 
 
 @marked("__srcdiff_piece__")
-def call_piece(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_piece(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     fixed, y, seeds = args
     assert isinstance(target, Piece) and isinstance(fixed, Tuple)
     return target.derivative(fixed, y, seeds, node)

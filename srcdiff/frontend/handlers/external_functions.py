@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -28,9 +28,7 @@ from srcdiff.library.externals import External, Path
 
 
 @handles_kind(External)
-def call_external(
-    reader: Reader, target: External, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_external(reader: Reader, target: External, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     args = _by_position(reader, target, args, keywords, node)
     values: list[Value] = []
     paths: list[Path] = []
@@ -76,7 +74,7 @@ def call_external(
 
 
 def _by_position(
-    reader: Reader, target: External, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, target: External, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> list[Abstract]:
     if not keywords:
         return args

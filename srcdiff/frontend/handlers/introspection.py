@@ -16,9 +16,11 @@ from numba import typed
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Arguments,
     Choice,
     Closure,
     Instance,
+    Keywords,
     Lazy,
     List,
     Maybe,
@@ -209,9 +211,7 @@ def call_type(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 
 @callee(TypeOf)
-def call_type_of(
-    reader: Reader, kind: TypeOf, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_type_of(reader: Reader, kind: TypeOf, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """`type(scale)(1)`: Python's and NumPy's classes convert numbers alike."""
     for number in (bool, int, float, complex):
         if all(issubclass(k, (number, *_NUMPYS[np.dtype(number).name])) for k in kind.options) and len(args) == 1:

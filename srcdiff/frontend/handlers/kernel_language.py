@@ -11,7 +11,7 @@ import ast
 from numba.core import types
 
 from srcdiff.diagnostics import Problem
-from srcdiff.frontend.domain.abstract_values import Abstract, DeviceName, Poison, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, DeviceName, Keywords, Poison, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_int32
 from srcdiff.frontend.interpreter.array_conversion import dtype_of
@@ -34,9 +34,7 @@ _NUMBERS = {"float32": Scalar("float32"), "float64": FLOAT, "bool": BOOL}
 
 
 @handles_kind(DeviceName)
-def call_device(
-    reader: Reader, target: DeviceName, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_device(reader: Reader, target: DeviceName, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     name = target.name
     run = DEVICE.get(name)
     if run is None:
@@ -50,7 +48,7 @@ def call_device(
 
 @handles_kind(types.Type)
 def call_type_of_numba(
-    reader: Reader, target: types.Type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, target: types.Type, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract | None:
     name = numba_type(target)
     return None if name is None or keywords else call_numba_type(reader, name, args, node)

@@ -30,8 +30,10 @@ from srcdiff.frontend.derivation import (
 )
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Arguments,
     Closure,
     Group,
+    Keywords,
     List,
     Parts,
     Record,
@@ -87,9 +89,7 @@ def _stars(node: ast.FunctionDef | ast.Lambda) -> dict[str, str]:
     return {a.arg: f"{star}{a.arg}" for star, a in given if a is not None}
 
 
-def as_passed(
-    node: ast.FunctionDef | ast.Lambda, given: dict[str, Abstract]
-) -> tuple[list[Abstract], dict[str, Abstract]]:
+def as_passed(node: ast.FunctionDef | ast.Lambda, given: dict[str, Abstract]) -> tuple[Arguments, Keywords]:
     """The arguments in the form of a call: by position where possible, the others by keyword."""
     arguments = node.args
     first = [given[a.arg] for a in (*arguments.posonlyargs, *arguments.args)]
@@ -109,9 +109,7 @@ _IN_RECURSION = "a derivative is taken inside a recursive function, which is not
 
 
 @marked("__srcdiff_maker__")
-def make_derivative(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def make_derivative(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """`srcdiff.grad(g, ...)` and similar calls. The differentiated function may be defined in the program itself."""
     if not args:
         reader.refuse("SD304", node, "the first argument of a derivative must be a function")
@@ -127,9 +125,7 @@ def make_derivative(
 
 
 @marked("__srcdiff_tangents__")
-def call_tangent(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_tangent(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """`srcdiff.jvp(f, primals, tangents)`."""
     require_options(reader, keywords, node)
     groups = [x.items for x in args[1:] if isinstance(x, Tuple)]
@@ -147,9 +143,7 @@ def call_tangent(
 
 
 @marked("__srcdiff_inside__")
-def call_inside(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_inside(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A derivative composed of others: a function of the library, with its first arguments."""
     function, *given = target.__srcdiff_inside__
     known = inspect.signature(function).parameters
@@ -234,7 +228,7 @@ def parameters_of(reader: Reader, function: Abstract, node: ast.AST) -> tuple[Ca
 
 
 def bound_arguments(
-    reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: Abstract, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> dict[str, Abstract]:
     """All arguments of the differentiated function, by name."""
     while isinstance(function, Transformed):
@@ -250,7 +244,7 @@ def bound_arguments(
 
 @callee(Transformed)
 def call_derivative(
-    reader: Reader, derivative: Transformed, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, derivative: Transformed, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     args = [forced(reader, a) for a in args]
     keywords = {name: forced(reader, a) for name, a in keywords.items()}
@@ -318,9 +312,7 @@ def require_differentiable(
 
 
 @marked("__srcdiff_derivative__")
-def call_derivative_object(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_derivative_object(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A derivative object that was created outside."""
     derivative = target.__srcdiff_derivative__
     return call_derivative(reader, Transformed(derivative.derivation, Static(derivative.of)), args, keywords, node)

@@ -8,7 +8,7 @@ from typing import Any
 from numba import typed
 from numba.core import types
 
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Object, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Object, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.dictionaries import is_hashed
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -57,9 +57,7 @@ def constant_type(reader: Reader, x: Abstract, node: ast.AST) -> Any:
 
 
 @handles_kind(type(types.Type))
-def call_type(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract | None:
+def call_type(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     """A type of Numba that is built from constants: `types.UniTuple(types.int64, 2)`."""
     parts, named = (
         [a for a in args if isinstance(a, Static)],

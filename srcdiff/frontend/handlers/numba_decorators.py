@@ -13,7 +13,7 @@ from numba.core.ccallback import CFunc
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.declared_functions import as_dtype, types_of_loop
 from srcdiff.frontend.interpreter.evaluation import call_value
@@ -33,17 +33,13 @@ def literally(reader: Reader, node: ast.AST, value: Abstract, /) -> Abstract:
 
 
 @handles_kind(CFunc)
-def call_for_c(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_for_c(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A function for C. Python calls the underlying function."""
     return call_plain(reader, function.__wrapped__, args, keywords, node)
 
 
 @handles_kind(DUFunc)
-def call_ufunc(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_ufunc(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A `@vectorize` function: its scalar function, applied to each element of arrays."""
     python = function._dispatcher.py_func
     name = python.__name__
@@ -67,7 +63,7 @@ def call_ufunc(
 
 @handles_kind(GUFunc)
 def call_generalized_ufunc(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """A `@guvectorize` function: it writes into its last arguments, for each part of arrays."""
     python = function.gufunc_builder.py_func

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Record, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS
 from srcdiff.frontend.handlers.builtin_functions import call_len
@@ -171,7 +171,7 @@ def draw(
 
 @draws_from("source")
 def call_source(
-    reader: Reader, source: Abstract, name: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, source: Abstract, name: str, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """A method of a source of random numbers."""
     kind = kind_of_source(source)
@@ -214,8 +214,8 @@ def bind(
     reader: Reader,
     name: str,
     parameters: Sequence[inspect.Parameter],
-    args: list[Abstract],
-    keywords: dict[str, Abstract],
+    args: Arguments,
+    keywords: Keywords,
     node: ast.AST,
 ) -> dict[str, Any]:
     try:

@@ -13,6 +13,8 @@ import numpy as np
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Arguments,
+    Keywords,
     Object,
     Record,
     Static,
@@ -57,15 +59,13 @@ from srcdiff.signature.structures import FOREIGN, Layout, is_plain_class, is_pla
 
 @handles_kind(enum.EnumType)
 def call_enum(
-    reader: Reader, target: enum.EnumType, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, target: enum.EnumType, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract | None:
     return member_of(reader, target, args[0], node) if len(args) == 1 and not keywords else None
 
 
 @handles_kind(type)
-def call_class(
-    reader: Reader, target: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract | None:
+def call_class(reader: Reader, target: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     """A new instance of a class. A Numba `jitclass` is replaced by the class that it was made from."""
     target = standing_for(target) or target
     if issubclass(target, tuple) and hasattr(target, "_fields"):
@@ -78,9 +78,7 @@ def call_class(
     return construct(reader, target, args, keywords, node) if is_plain else None
 
 
-def construct(
-    reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def construct(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A new instance of a class whose `__init__` computes. While `__init__` runs, the instance is an object."""
     if in_class(kind, "__new__") is not object.__new__ and kind is not types.SimpleNamespace:
         message = f"`{kind.__name__}` defines `__new__`, which is not supported"
@@ -123,9 +121,7 @@ def refers_to(x: Any, to: Object) -> bool:
     return any(refers_to(getattr(x, f.name), to) for f in fields)
 
 
-def fill_fields(
-    reader: Reader, new: Object, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> None:
+def fill_fields(reader: Reader, new: Object, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> None:
     """The generated `__init__` of a dataclass: it assigns the fields and calls `__post_init__`."""
     fields = dataclasses.fields(kind)
     if any(f._field_type is not dataclasses._FIELD for f in vars(kind)["__dataclass_fields__"].values()):  # type: ignore[attr-defined]
@@ -163,9 +159,7 @@ def member_of(reader: Reader, kind: enum.EnumType, value: Abstract, node: ast.AS
         reader.raise_always(type(error), str(error))
 
 
-def make_namedtuple(
-    reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def make_namedtuple(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not is_plain_tuple(kind):
         message = f"`{kind.__name__}` overrides methods of a named tuple, which is not supported"
@@ -181,9 +175,7 @@ def make_namedtuple(
     return Tuple(tuple(bound[f] for f in fields), kind)
 
 
-def make_dataclass(
-    reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def make_dataclass(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A new instance of a dataclass that only stores its fields."""
     fields = {f.name: f for f in dataclasses.fields(kind)}
     bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
@@ -310,7 +302,7 @@ def dictionary_clear(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract
 
 @handles_kind(np.vectorize)
 def call_vectorized(
-    reader: Reader, function: np.vectorize, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: np.vectorize, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """A function made by `@np.vectorize`."""
     for name in ("signature", "excluded", "pyfunc", "otypes"):

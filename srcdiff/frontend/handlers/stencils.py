@@ -18,7 +18,7 @@ import numpy as np
 from numba.stencils.stencil import StencilFunc
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.frontend.domain.abstract_values import Abstract, Closure, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Closure, Keywords, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
@@ -37,9 +37,7 @@ Bounds = tuple[tuple[int, int], ...]
 
 
 @handles_kind(StencilFunc)
-def call_stencil(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_stencil(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     captured = capture(function.kernel_ir.func_id.func)
     reader.guards.add_function(captured.function, captured.code)
     names = [a.arg for a in captured.node.args.args]

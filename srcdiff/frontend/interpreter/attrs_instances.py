@@ -6,7 +6,7 @@ import ast
 import operator
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Object, Static, class_of, is_instance
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Object, Static, class_of, is_instance
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
@@ -29,7 +29,7 @@ _COMPARED: dict[Any, type[ast.cmpop]] = {
 
 
 def fill_attributes(
-    reader: Reader, new: Object, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, new: Object, kind: type, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> None:
     """The `__init__` that `attrs` generates: defaults, converters, validators and `__attrs_post_init__`."""
     declared = attributes_declared(kind)
@@ -104,7 +104,7 @@ def raise_unless(reader: Reader, holds: Abstract, kind: type[Exception], message
         fork(reader, reader.const(True), lambda: reader.raise_always(kind, message), lambda: None)
 
 
-def evolved(reader: Reader, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+def evolved(reader: Reader, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """`attrs.evolve(x, a=1.0)`: a new instance with other values of some attributes."""
     of = args[0] if len(args) == 1 else Static(None)
     if not (is_instance(of) and attributes_declared(class_of(of))):

@@ -21,12 +21,14 @@ import numpy as np
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Arguments,
     Choice,
     Closure,
     Drawn,
     Element,
     Items,
     Iteration,
+    Keywords,
     Lazy,
     List,
     Method,
@@ -322,9 +324,7 @@ def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found
 
 
 @callee(Static, Own)
-def call_object(
-    reader: Reader, function: Static, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_object(reader: Reader, function: Static, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A call of an object that is known at compile time."""
     target = rule_declared_for(reader, function) or function.value
     if args and (target is np.asarray or target is np.array) and not isinstance(function, Own):
@@ -378,9 +378,7 @@ def holds_reals(reader: Reader, x: Abstract) -> bool:
     return is_array(x) and not (is_complex_number(x.type) if isinstance(x, Value) else holds_complex(reader, x))
 
 
-def _prepared(
-    reader: Reader, row: Row, target: Any, args: list[Abstract], keywords: dict[str, Abstract]
-) -> tuple[list[Abstract], dict[str, Abstract]]:
+def _prepared(reader: Reader, row: Row, target: Any, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:
     """The arguments for a row: arrays are computed and iterators consumed, unless the row does that itself."""
     ours = is_library(target)
     if not ours and not row.consumes:
@@ -395,7 +393,7 @@ def _prepared(
 
 @callee(Partial)
 def call_partial_application(
-    reader: Reader, function: Partial, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: Partial, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     args, keywords = _computed(reader, args, keywords)
     return call_with(reader, function.function, [*function.args, *args], {**function.keywords, **keywords}, node)
@@ -403,7 +401,7 @@ def call_partial_application(
 
 @handles_kind(functools.partial)
 def call_partial_object(
-    reader: Reader, target: functools.partial[Any], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, target: functools.partial[Any], args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     lifted, named = lift_partial(reader, target, node)
     return call_with(reader, Static(target.func), [*lifted, *args], {**named, **keywords}, node)
@@ -411,7 +409,7 @@ def call_partial_object(
 
 @callee(Record, Object)
 def call_instance(
-    reader: Reader, function: Record | Object, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: Record | Object, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """An instance of a class with `__call__`."""
     if isinstance(function, Record) and not function.kind.is_instance:
@@ -421,9 +419,7 @@ def call_instance(
 
 
 @callee(Tuple)
-def call_named_tuple(
-    reader: Reader, function: Tuple, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_named_tuple(reader: Reader, function: Tuple, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A named tuple of a class with `__call__`."""
     if not defines(function, "__call__"):
         reader.refuse("SD203", node, "a tuple cannot be called")
@@ -432,24 +428,20 @@ def call_named_tuple(
 
 
 @callee(Choice)
-def call_choice(
-    reader: Reader, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_choice(reader: Reader, function: Choice, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     args, keywords = _computed(reader, args, keywords)
     return for_the_chosen(reader, function, lambda chosen: call_with(reader, chosen, args, keywords, node), node)
 
 
 @callee(Closure)
 def call_nested_function(
-    reader: Reader, function: Closure, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, function: Closure, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     args, keywords = _computed(reader, args, keywords)
     return call_closure(reader, function, args, keywords, node)
 
 
-def _computed(
-    reader: Reader, args: list[Abstract], keywords: dict[str, Abstract]
-) -> tuple[list[Abstract], dict[str, Abstract]]:
+def _computed(reader: Reader, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:
     """Arguments of a user's function, with their arrays computed."""
     return [forced(reader, a) for a in args], {n: forced(reader, a) for n, a in keywords.items()}
 
@@ -471,7 +463,7 @@ def source_of_method(target: Any) -> Any:
     return owner if isinstance(owner, SOURCES) else None
 
 
-def _drawn(reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+def _drawn(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A draw. Functions compiled by Numba draw from Numba's own sources."""
     source = Static(source_of_method(target))
     if reader.frame.told is not None and source.value in (np.random.mtrand._rand, random._inst):
@@ -479,23 +471,17 @@ def _drawn(reader: Reader, target: Any, args: list[Abstract], keywords: dict[str
     return DRAWS["source"](reader, source, target.__name__, args, keywords, node)
 
 
-def _handled(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _handled(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return run_handler(reader, HANDLERS[target].run, getattr(target, "__name__", str(target)), node, *args, **keywords)
 
 
-def _about_types(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract | None:
+def _about_types(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     if keywords:
         return None
     return Static(target(*(a.value if isinstance(a, Static) else example_of(reader, a, node) for a in args)))
 
 
-def _primitive(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _primitive(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return call_primitive(reader, _primitive_objects()[target], args, keywords, node, target)
 
 
@@ -510,9 +496,7 @@ def _special_primitives() -> dict[Any, str]:
     return {getattr(module, name): row.name for row in PRIMITIVES.values() for name in row.scipy}
 
 
-def _special(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _special(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A ufunc of `scipy.special`. Its result for float32 is float32, also for a number."""
     result = call_primitive(reader, special_primitives()[target], args, keywords, node, target)
     if isinstance(result, Value) and isinstance(result.type, Scalar):
@@ -520,36 +504,26 @@ def _special(
     return result
 
 
-def _evolve(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _evolve(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """`attrs.evolve`."""
     return evolved(reader, args, keywords, node)
 
 
 @marked("__srcdiff_primitive__", lazy=True)
-def _elementwise(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _elementwise(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A helper of the library for a primitive without a name in NumPy."""
     return call_primitive(reader, target.__srcdiff_primitive__, args, keywords, node, target)
 
 
-def _library_function(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _library_function(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return call_library(reader, FUNCTIONS[target], args, keywords, node)
 
 
-def _scipy_function(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _scipy_function(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return call_library(reader, scipy_table.find(target), args, keywords, node)
 
 
-def call_library(
-    reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_library(reader: Reader, library: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A function of the library that implements one of NumPy or SciPy."""
     knows_complex = library in TAKES_COMPLEX or scipy_table.takes_complex(library)
     if not knows_complex and any(holds_complex(reader, a) for a in (*args, *keywords.values())):
@@ -567,9 +541,7 @@ def call_library(
     return call_plain(reader, library, args, keywords, node)
 
 
-def _standard(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _standard(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A function of the standard library. Applied to constants, it is evaluated at compile time."""
     if not keywords and all(isinstance(a, Static) for a in args):
         with contextlib.suppress(TypeError, ValueError, ArithmeticError):
@@ -579,9 +551,7 @@ def _standard(
     return call_plain(reader, STANDARD[target], args, keywords, node)
 
 
-def _with_source(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract | None:
+def _with_source(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     if plain_function(target) is None:
         return None
     if hasattr(target, "py_func"):
@@ -590,30 +560,22 @@ def _with_source(
 
 
 @handles_kind(LibraryCall)
-def _library_call(
-    reader: Reader, target: LibraryCall, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _library_call(reader: Reader, target: LibraryCall, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return library_call(reader, target, args, node)
 
 
 @marked("__srcdiff_structural__")
-def _structural(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _structural(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     return run_structural(reader, target.__srcdiff_structural__, args, node)
 
 
 @marked("__srcdiff_outside__")
-def _not_inside(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _not_inside(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     reader.refuse("SD102", node, target.__srcdiff_outside__)
 
 
 @marked("__srcdiff_rule__")
-def _declared_rule(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def _declared_rule(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     if not getattr(target, "takes_complex", True) and any(holds_complex(reader, a) for a in args):
         reader.refuse("SD303", node, "this function of complex numbers has no derivative rule")
     return call_custom(reader, target.__srcdiff_rule__, args, keywords, node)
@@ -625,8 +587,8 @@ def _declared_rule(
 def _call_method_of_option(
     reader: Reader,
     name: str,
-    args: list[Abstract],
-    keywords: dict[str, Abstract],
+    args: Arguments,
+    keywords: Keywords,
     node: ast.AST,
     chosen: Abstract,
 ) -> Abstract:
@@ -636,9 +598,7 @@ def _call_method_of_option(
 
 
 @callee(Method)
-def call_method(
-    reader: Reader, method: Method, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     owner = method.of
     if isinstance(owner, Choice):
         args, keywords = _computed(reader, args, keywords)
@@ -749,7 +709,7 @@ def _spelled(node: ast.AST, name: str) -> str:
 
 
 def call_method_of_number(
-    reader: Reader, owner: Value, name: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, owner: Value, name: str, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """NumPy's numbers have the methods of arrays."""
     if name in ("item", "tolist") and not args and not keywords:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with, is_library
 from srcdiff.frontend.interpreter.lazy_arrays import example_of
@@ -44,18 +44,14 @@ def with_instance(reader: Reader, captured: Captured, args: list[Abstract], node
 
 
 @handles_kind(Declared)
-def call_declared(
-    reader: Reader, rule: Declared, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_declared(reader: Reader, rule: Declared, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     with reader.within(implemented=reader.context.implemented | {rule}):
         if rule.is_elementwise:
             return call_elementwise(reader, rule, args, keywords, node)
         return forced(reader, call_with(reader, Static(rule.implementation), args, keywords, node))
 
 
-def call_elementwise(
-    reader: Reader, rule: Declared, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_elementwise(reader: Reader, rule: Declared, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A ufunc: the implementation is called for each element, with the types to which NumPy converts."""
     ufunc: Any = rule.function
     count = "one positional argument" if ufunc.nin == 1 else f"{ufunc.nin} positional arguments"

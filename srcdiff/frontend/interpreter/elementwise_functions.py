@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, power_of_elements, signed
 from srcdiff.frontend.interpreter.array_assignment import assign_array, note_overlap, reads_before_writing, require_cast
@@ -43,8 +43,8 @@ _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("a
 def call_primitive(
     reader: Reader,
     primitive: str,
-    args: list[Abstract],
-    keywords: dict[str, Abstract],
+    args: Arguments,
+    keywords: Keywords,
     node: ast.AST,
     target: Any = None,
 ) -> Abstract:
@@ -143,7 +143,7 @@ def number_in_text(reader: Reader, kind: type, args: list[Abstract], node: ast.A
 
 
 def primitive_on_arrays(
-    reader: Reader, primitive: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST, target: Any
+    reader: Reader, primitive: str, args: Arguments, keywords: Keywords, node: ast.AST, target: Any
 ) -> Abstract:
     """An elementwise function of NumPy, with `out=`, `where=` and `dtype=`."""
     if getattr(target, "__module__", "") == "math":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Own, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
@@ -56,9 +56,7 @@ def call_value(reader: Reader, function: Abstract, args: list[Abstract], node: a
     return call_with(reader, function, args, {}, node)
 
 
-def call_with(
-    reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_with(reader: Reader, function: Abstract, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """The value of a call, by the kind of the callee."""
     function = present(reader, function)
     call = CALLEES.get(type(function))

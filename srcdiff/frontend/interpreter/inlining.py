@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from srcdiff.diagnostics import Problem, Span
-from srcdiff.frontend.domain.abstract_values import Abstract, Closure, Group, List, Poison, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Arguments,
+    Closure,
+    Group,
+    Keywords,
+    List,
+    Poison,
+    Stored,
+    Tuple,
+)
 from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Hopeless, RecursionFound
@@ -44,9 +54,7 @@ _MOST_INLINED = 12
 """The maximum number of recursive calls whose lists of known length get shorter or longer each time."""
 
 
-def call_closure(
-    reader: Reader, closure: Closure, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_closure(reader: Reader, closure: Closure, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     name = getattr(closure.node, "name", "lambda")
     bound = bind_arguments(reader, closure.node, args, keywords, closure.defaults, name, node)
     outer = closure.frame
@@ -186,8 +194,8 @@ def counted(count: int, what: str) -> str:
 def bind_arguments(
     reader: Reader,
     function: ast.FunctionDef | ast.Lambda,
-    args: list[Abstract],
-    keywords: dict[str, Abstract],
+    args: Arguments,
+    keywords: Keywords,
     defaults: dict[str, Abstract],
     name: str,
     node: ast.AST,

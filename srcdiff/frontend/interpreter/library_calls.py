@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from srcdiff.diagnostics import Problem
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Own, Size, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Size, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.array_conversion import the_array
 from srcdiff.frontend.interpreter.broadcasting import require_equal, shape_in_words
@@ -89,9 +89,7 @@ def foresee_failure(reader: Reader, call: LibraryCall, arrays: list[Value], node
     reader.raise_if(fails, np.linalg.LinAlgError, text)
 
 
-def call_unknown(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract | None:
+def call_unknown(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     """A call of a NumPy function without a rule that returns new arrays. It has no derivative."""
     name = getattr(target, "__name__", "")
     if name not in _OPAQUE or getattr(np, name, None) is not target:

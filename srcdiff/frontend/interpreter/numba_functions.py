@@ -17,7 +17,7 @@ from numba.core import types
 
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call, is_installed
-from srcdiff.frontend.domain.abstract_values import Abstract, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Static, Tuple
 from srcdiff.frontend.domain.lattice import describe, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
@@ -146,9 +146,7 @@ def require_same_kind(reader: Reader, result: Abstract, type_: Any, captured: Ca
 _PACKAGES = {"scipy": "SciPy", "numpy": "NumPy"}
 
 
-def call_plain(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_plain(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A call of a Python function, or of one that Numba compiles."""
     try:
         captured = capture(function)
@@ -197,9 +195,7 @@ def call_plain(
     return enter_captured(reader, captured, frame, bound, node)
 
 
-def in_order(
-    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> list[Abstract]:
+def in_order(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> list[Abstract]:
     """The arguments by position, in the order that a custom rule expects."""
     if not keywords:
         return args
@@ -212,9 +208,7 @@ def in_order(
     return list(bound.args)
 
 
-def call_custom(
-    reader: Reader, rule: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_custom(reader: Reader, rule: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A function with a derivative of the user. Its body is read, but not differentiated."""
     args = in_order(reader, rule.function, args, keywords, node)
     for name in ("function", "adjoint", "tangent"):

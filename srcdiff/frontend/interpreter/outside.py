@@ -21,7 +21,9 @@ from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Arguments,
     Items,
+    Keywords,
     List,
     Object,
     Own,
@@ -324,9 +326,7 @@ def lift_defaults(reader: Reader, function: types.FunctionType, node: ast.AST) -
     return {**found, **{n: lift_fixed(reader, d, Element(named, n), n, node) for n, d in by_name.items()}}
 
 
-def lift_partial(
-    reader: Reader, function: functools.partial[Any], node: ast.AST
-) -> tuple[list[Abstract], dict[str, Abstract]]:
+def lift_partial(reader: Reader, function: functools.partial[Any], node: ast.AST) -> tuple[Arguments, Keywords]:
     """The arguments of a `functools.partial`."""
     whole = Constant(function)
     args, keywords = Attribute(whole, "args"), Attribute(whole, "keywords")

@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Own, Partial, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Partial, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import call_with
 from srcdiff.frontend.interpreter.outside import lift
@@ -110,9 +110,7 @@ def _bound(
 
 
 @marked("__srcdiff_distribution__")
-def call_method(
-    reader: Reader, method: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_method(reader: Reader, method: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A call of a distribution's method: its parameters by position or by name, then the program of the library."""
     first = "q" if method.name in ("ppf", "isf") else "k" if "scale" not in method.parameters else "x"
     first = first if method.standard else "x"
@@ -144,9 +142,7 @@ def _owner(target: Any) -> Any:
     return target.__self__ if isinstance(target, types.MethodType) else target
 
 
-def call_object(
-    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-) -> Abstract:
+def call_object(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     name = _distribution(_owner(target))
     if isinstance(target, types.MethodType):  # `logpdf = norm.logpdf` outside
         if target.__name__ == "freeze":

@@ -11,7 +11,17 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Caught, Items, List, Static, Text, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Arguments,
+    Caught,
+    Items,
+    Keywords,
+    List,
+    Static,
+    Text,
+    Tuple,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
@@ -154,7 +164,7 @@ def call_format(reader: Reader, node: ast.AST, x: Abstract, spec: Abstract = Sta
 
 
 def text_method(
-    reader: Reader, name: str, owner: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    reader: Reader, name: str, owner: Abstract, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
     """A method of a constant string with constant arguments. It is evaluated at compile time."""
     try:
