@@ -12,7 +12,7 @@ from srcdiff.frontend.domain.abstract_values import List, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CellsOf, Context, Frame, State
 from srcdiff.frontend.interpreter import statements
-from srcdiff.frontend.interpreter.tables import EXPRESSIONS, HANDLERS, METHODS, STATEMENTS, _adds
+from srcdiff.frontend.interpreter.tables import EXPRESSIONS, HANDLERS, METHODS, STATEMENTS, Table
 from srcdiff.frontend.rows import ROWS
 from srcdiff.frontend.source.capture import capture
 from srcdiff.frontend.source.scopes import scopes_of
@@ -125,7 +125,7 @@ def test_a_type_that_a_loop_widens_is_read_twice(readings):
 
 def test_a_row_is_added_once():
     with pytest.raises(AssertionError):
-        _adds({len: 1}, len)(lambda: None)
+        Table({len: max}).row(len)(min)
 
 
 def test_every_row_is_a_function_of_a_module_that_is_listed():

@@ -431,6 +431,11 @@ Keywords = dict[str, Abstract]
 MISSING = Missing()
 
 
+def is_none(x: Abstract) -> TypeGuard[Static]:
+    """Whether it is the constant `None`. A comparison would not do: a dtype of NumPy equals `None`."""
+    return isinstance(x, Static) and x.value is None
+
+
 Instance = Record | Object
 
 

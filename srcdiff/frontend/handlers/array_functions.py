@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Structured, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Structured, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
@@ -52,37 +52,36 @@ def _commas(sizes: Sequence[Value]) -> list[str | Value]:
     return parts
 
 
-@handles(np.zeros)
-def call_zeros(
-    reader: Reader,
-    node: ast.AST,
-    shape: Abstract,
-    dtype: Abstract = Static(float),
-    order: Abstract = Static("C"),
-) -> Abstract:
-    return in_memory_order(reader, new_array(reader, node, shape, Static(0.0), dtype), order, node)
+def _filled(fill: Static | None) -> Callable[..., Abstract]:
+    def make(
+        reader: Reader, node: ast.AST, shape: Abstract, dtype: Abstract = Static(float), order: Abstract = Static("C")
+    ) -> Abstract:
+        return in_memory_order(reader, new_array(reader, node, shape, fill, dtype), order, node)
+
+    return make
 
 
-@handles(np.ones)
-def call_ones(
-    reader: Reader,
-    node: ast.AST,
-    shape: Abstract,
-    dtype: Abstract = Static(float),
-    order: Abstract = Static("C"),
-) -> Abstract:
-    return in_memory_order(reader, new_array(reader, node, shape, Static(1.0), dtype), order, node)
+def _filled_like(fill: Static | None) -> Callable[..., Abstract]:
+    def make(
+        reader: Reader,
+        node: ast.AST,
+        a: Abstract,
+        dtype: Abstract = Static(None),
+        order: Abstract = Static("K"),
+        subok: Abstract = Static(True),
+        shape: Abstract = Static(None),
+    ) -> Abstract:
+        return new_like(reader, node, a, fill, dtype, order, shape)
+
+    return make
 
 
-@handles(np.empty, np.ndarray)
-def call_empty(
-    reader: Reader,
-    node: ast.AST,
-    shape: Abstract,
-    dtype: Abstract = Static(float),
-    order: Abstract = Static("C"),
-) -> Abstract:
-    return in_memory_order(reader, new_array(reader, node, shape, None, dtype), order, node)
+handles(np.zeros)(_filled(Static(0.0)))
+handles(np.ones)(_filled(Static(1.0)))
+handles(np.empty, np.ndarray)(_filled(None))
+handles(np.zeros_like)(_filled_like(Static(0.0)))
+handles(np.ones_like)(_filled_like(Static(1.0)))
+handles(np.empty_like)(_filled_like(None))
 
 
 @handles(np.full)
@@ -96,13 +95,11 @@ def call_full(
 ) -> Abstract:
     if is_array(fill_value):
         filled = call_broadcast_to(reader, node, fill_value, shape)
-        same = isinstance(dtype, Static) and dtype.value is None
-        return in_memory_order(
-            reader, forced(reader, filled if same else call_astype(reader, node, filled, dtype)), order, node
-        )
-    if isinstance(dtype, Static) and dtype.value is None:
-        dtype = Static(as_lazy(reader, fill_value, node).dtype)
-    return in_memory_order(reader, new_array(reader, node, shape, fill_value, dtype), order, node)
+        made = forced(reader, filled if is_none(dtype) else call_astype(reader, node, filled, dtype))
+    else:
+        kind = Static(as_lazy(reader, fill_value, node).dtype) if is_none(dtype) else dtype
+        made = new_array(reader, node, shape, fill_value, kind)
+    return in_memory_order(reader, made, order, node)
 
 
 def new_like(
@@ -113,55 +110,12 @@ def new_like(
     if not (isinstance(x, Value) and isinstance(x.type, Array)):
         x = the_array(reader, call_array(reader, node, x), node)
         assert isinstance(x.type, Array)
-    same_type = isinstance(dtype, Static) and dtype.value is None
-    same_shape = isinstance(shape, Static) and shape.value is None
+    same_type, same_shape = is_none(dtype), is_none(shape)
     kind = Static(x.type.dtype) if same_type else dtype
     lengths = Tuple(reader.shape(x)) if same_shape else shape
-    array = the_array(
-        reader, new_array(reader, node, lengths, fill, kind, x if same_type and same_shape else None), node
-    )
-    return in_memory_order(
-        reader, reader.laid_out_like(array, (x,)), Static("C") if order == Static("K") else order, node
-    )
-
-
-@handles(np.zeros_like)
-def call_zeros_like(
-    reader: Reader,
-    node: ast.AST,
-    a: Abstract,
-    dtype: Abstract = Static(None),
-    order: Abstract = Static("K"),
-    subok: Abstract = Static(True),
-    shape: Abstract = Static(None),
-) -> Abstract:
-    return new_like(reader, node, a, Static(0.0), dtype, order, shape)
-
-
-@handles(np.ones_like)
-def call_ones_like(
-    reader: Reader,
-    node: ast.AST,
-    a: Abstract,
-    dtype: Abstract = Static(None),
-    order: Abstract = Static("K"),
-    subok: Abstract = Static(True),
-    shape: Abstract = Static(None),
-) -> Abstract:
-    return new_like(reader, node, a, Static(1.0), dtype, order, shape)
-
-
-@handles(np.empty_like)
-def call_empty_like(
-    reader: Reader,
-    node: ast.AST,
-    a: Abstract,
-    dtype: Abstract = Static(None),
-    order: Abstract = Static("K"),
-    subok: Abstract = Static(True),
-    shape: Abstract = Static(None),
-) -> Abstract:
-    return new_like(reader, node, a, None, dtype, order, shape)
+    made = new_array(reader, node, lengths, fill, kind, x if same_type and same_shape else None)
+    array = reader.laid_out_like(the_array(reader, made, node), (x,))
+    return in_memory_order(reader, array, Static("C") if order == Static("K") else order, node)
 
 
 @handles(np.full_like)
@@ -198,7 +152,7 @@ def call_size(reader: Reader, node: ast.AST, a: Abstract, axis: Abstract = Stati
     shape = call_shape(reader, node, a)
     assert isinstance(shape, Tuple)
     rank = len(shape.items)
-    axes = range(rank) if axis == Static(None) else [k % rank for k in static_integers(reader, axis, node)]
+    axes = range(rank) if is_none(axis) else [k % rank for k in static_integers(reader, axis, node)]
     for n in (shape.items[k] for k in axes):
         total = binary(reader, ast.Mult, total, n, node)
     return total
@@ -209,7 +163,7 @@ def call_transpose(reader: Reader, node: ast.AST, a: Abstract, axes: Abstract = 
     if not (isinstance(a, Value) and isinstance(a.type, Array)):
         reader.refuse("SD203", node, f"{in_words(reader, a)} cannot be transposed")
     rank = a.type.rank
-    if isinstance(axes, Static) and axes.value is None:
+    if is_none(axes):
         return reader.transposed(a, tuple(reversed(range(rank))))
     order = tuple(x.value for x in known_elements(reader, axes) or () if isinstance(x, Static))
     if sorted(o % rank for o in order) != list(range(rank)):
@@ -348,10 +302,8 @@ def array_item(reader: Reader, node: ast.AST, array: Value, *where: Abstract) ->
         several = reader.apply("not_equal", as_value(reader, number_of_elements(reader, array)), reader.const(1))
         reader.raise_if(several, ValueError, "can only convert an array of size 1 to a Python scalar")
         where = tuple(Static(0) for _ in range(array.array.rank))
-    value = reader.load(array, tuple(as_integer(reader, w, node) for w in where))
-    return (
-        reader.cast(value, widest(value.type)) if is_inexact(value.type) else unheld(reader, value)
-    )  # the result is Python's number
+    value = reader.load(array, tuple(as_integer(reader, w, node) for w in where))  # the result is Python's number
+    return reader.cast(value, widest(value.type)) if is_inexact(value.type) else unheld(reader, value)
 
 
 @method("array", "tolist")

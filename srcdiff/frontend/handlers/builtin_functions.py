@@ -35,6 +35,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    is_none,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
@@ -233,7 +234,7 @@ def call_slice(reader: Reader, node: ast.AST, *parts: Abstract) -> Abstract:
     start, stop, step = (Static(None), *parts, Static(None))[:3] if len(parts) == 1 else (*parts, Static(None))[:3]
 
     def part(x: Abstract) -> Value | None:
-        return None if isinstance(x, Static) and x.value is None else as_integer(reader, x, node)
+        return None if is_none(x) else as_integer(reader, x, node)
 
     return Slice(part(start), part(stop), part(step))
 
@@ -281,7 +282,7 @@ def smallest(
 
 
 def best_of(reader: Reader, node: ast.AST, of: Abstract, op: ast.cmpop, key: Abstract) -> Abstract:
-    if isinstance(key, Static) and key.value is None:
+    if is_none(key):
         return fold_elements(
             reader, node, of, None, lambda a, b: one_of(reader, compare(reader, op, b, a, node), b, a, node)
         )
@@ -324,58 +325,42 @@ def is_single_number(x: Abstract) -> bool:
     return isinstance(x, Static) and isinstance(x.value, bool | int | float)
 
 
-@handles(max, consumes=True)
-def call_max(
-    reader: Reader,
-    node: ast.AST,
-    *args: Abstract,
-    key: Abstract = Static(None),
-    default: Abstract = MISSING,
-) -> Abstract:
-    return smallest(reader, node, args, ast.Gt(), key, default)
+def _smallest(op: ast.cmpop) -> Callable[..., Abstract]:
+    def call(
+        reader: Reader, node: ast.AST, *args: Abstract, key: Abstract = Static(None), default: Abstract = MISSING
+    ) -> Abstract:
+        return smallest(reader, node, args, op, key, default)
+
+    return call
 
 
-@handles(min, consumes=True)
-def call_min(
-    reader: Reader,
-    node: ast.AST,
-    *args: Abstract,
-    key: Abstract = Static(None),
-    default: Abstract = MISSING,
-) -> Abstract:
-    return smallest(reader, node, args, ast.Lt(), key, default)
+handles(max, consumes=True)(_smallest(ast.Gt()))
+handles(min, consumes=True)(_smallest(ast.Lt()))
 
 
-@handles(any, consumes=True)
-def call_any(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    if isinstance(of, Through | Generated):
-        return call_value(reader, Static(operators.any_of), [of], node)
-    return fold_elements(reader, node, of, Static(False), lambda a, b: logical_of(reader, "logical_or", a, b, node))
+def _truths(primitive: str, start: bool, of_iterators: Callable[..., Any]) -> Callable[..., Abstract]:
+    """`any` or `all`. Iterators end at the first element that decides."""
+
+    def call(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+        if isinstance(of, Through | Generated):
+            return call_value(reader, Static(of_iterators), [of], node)
+        return fold_elements(reader, node, of, Static(start), lambda a, b: both(reader, a, b, node))
+
+    def both(reader: Reader, a: Abstract, b: Abstract, node: ast.AST) -> Value:
+        return reader.apply(primitive, *(as_value(reader, truth_of(reader, x, node)) for x in (a, b)))
+
+    return call
 
 
-@handles(all, consumes=True)
-def call_all(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    if isinstance(of, Through | Generated):
-        return call_value(reader, Static(operators.all_of), [of], node)
-    return fold_elements(reader, node, of, Static(True), lambda a, b: logical_of(reader, "logical_and", a, b, node))
-
-
-def logical_of(reader: Reader, primitive: str, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
-    return reader.apply(
-        primitive, as_value(reader, truth_of(reader, a, node)), as_value(reader, truth_of(reader, b, node))
-    )
+handles(any, consumes=True)(_truths("logical_or", False, operators.any_of))
+handles(all, consumes=True)(_truths("logical_and", True, operators.all_of))
 
 
 @handles(round)
 def call_round(reader: Reader, node: ast.AST, x: Abstract, ndigits: Abstract = Static(None)) -> Abstract:
-    if isinstance(ndigits, Static) and ndigits.value is None:
+    if is_none(ndigits):
         return reader.cast(reader.apply("rint", whole_number(reader, x, node)), INT)
     return reader.apply("round", reader.cast(as_number(reader, x, node), FLOAT), as_integer(reader, ndigits, node))
-
-
-@handles(math.floor)
-def call_floor(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return reader.cast(reader.apply("floor", whole_number(reader, x, node)), INT)
 
 
 def whole_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
@@ -385,9 +370,12 @@ def whole_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     return reader.cast(number, FLOAT)
 
 
-@handles(math.ceil)
-def call_ceil(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return reader.cast(reader.apply("ceil", whole_number(reader, x, node)), INT)
+def _rounded(primitive: str) -> Callable[..., Abstract]:
+    return lambda reader, node, x: reader.cast(reader.apply(primitive, whole_number(reader, x, node)), INT)
+
+
+handles(math.floor)(_rounded("floor"))
+handles(math.ceil)(_rounded("ceil"))
 
 
 def converted_to(reader: Reader, x: Abstract, to: Scalar, node: ast.AST) -> Abstract:
@@ -397,19 +385,14 @@ def converted_to(reader: Reader, x: Abstract, to: Scalar, node: ast.AST) -> Abst
     return numpys_own(reader, unheld(reader, reader.cast(as_number(reader, x, node), to)))
 
 
-@handles(np.float32)
-def call_float32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, Scalar("float32"), node)
+def conversion(to: Scalar) -> Callable[..., Abstract]:
+    return lambda reader, node, x: converted_to(reader, x, to, node)
 
 
-@handles(np.float64)
-def call_float64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, FLOAT, node)
-
-
-@handles(np.int64)
-def call_int64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, INT, node)
+handles(np.float32)(conversion(Scalar("float32")))
+handles(np.float64)(conversion(FLOAT))
+handles(np.int64)(conversion(INT))
+handles(np.bool_)(conversion(BOOL))
 
 
 @handles(np.int32)
@@ -417,13 +400,8 @@ def call_int32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     """A number converted to 32 bits. Thread indices have 32 bits."""
     if is_array(x):
         return call_astype(reader, node, x, Static("int32"))
-    value = as_number(reader, call_int64(reader, node, x), node)
+    value = as_number(reader, converted_to(reader, x, INT, node), node)
     return value if reader.is_kernel else numpys_own(reader, wrapped(reader, value, "int32"))
-
-
-@handles(np.bool_)
-def call_bool_(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, BOOL, node)
 
 
 @handles(divmod)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Record, Static, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.handlers.builtin_functions import converted_to
+from srcdiff.frontend.handlers.builtin_functions import conversion
 from srcdiff.frontend.interpreter.attributes import part_of_array
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import as_array
@@ -51,7 +51,7 @@ def call_complex(
         except TypeError as error:
             reader.refuse("SD203", node, str(error))
     first = as_plain_number(reader, as_number(reader, real, node))
-    if isinstance(imag, Static) and imag.value is None:
+    if is_none(imag):
         return pythons_own(reader, reader.cast(first, COMPLEX))
     second = as_plain_number(reader, as_number(reader, imag, node))
     if is_complex(first.type) or is_complex(second.type):
@@ -60,14 +60,8 @@ def call_complex(
     return pythons_own(reader, reader.apply("complex", reader.cast(first, FLOAT), reader.cast(second, FLOAT)))
 
 
-@handles(np.complex128)
-def call_complex128(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, COMPLEX, node)
-
-
-@handles(np.complex64)
-def call_complex64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return converted_to(reader, x, COMPLEX64, node)
+handles(np.complex128)(conversion(COMPLEX))
+handles(np.complex64)(conversion(COMPLEX64))
 
 
 # -- cmath -------------------------------------------------------------------------------------------------------------
@@ -92,7 +86,7 @@ for _name, _primitive in _OF_CMATH.items():
 @handles(cmath.log)
 def call_log(reader: Reader, node: ast.AST, z: Abstract, base: Abstract = Static(None)) -> Abstract:
     found = reader.apply("log", _as_complex(reader, z, node))
-    if isinstance(base, Static) and base.value is None:
+    if is_none(base):
         return pythons_own(reader, found)
     return pythons_own(reader, reader.apply("divide", found, reader.apply("log", _as_complex(reader, base, node))))
 

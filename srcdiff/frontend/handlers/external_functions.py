@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Static, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -67,7 +67,7 @@ def call_external(reader: Reader, target: External, args: Arguments, keywords: K
     items = found.items if isinstance(found, Tuple) else (found,)
     for item, shape in zip(items, shapes, strict=True):
         for axis, size in enumerate(shape):
-            if size != Static(None) and isinstance(item, Value):
+            if not is_none(size) and isinstance(item, Value):
                 message = Static(f"`{target.__name__}` returned an array of another shape than its `shape` says")
                 call_value(reader, Own(language.agree), [reader.dim(item, axis), size, message], node)
     return Tuple(tuple(items)) if is_several else items[0]

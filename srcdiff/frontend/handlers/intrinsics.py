@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Transformed,
     Tuple,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
@@ -108,9 +109,7 @@ def call_part(
     step: Abstract = Static(None),
 ) -> Abstract:
     array = the_array(reader, a, node)
-    bounds = (
-        None if isinstance(x, Static) and x.value is None else as_integer(reader, x, node) for x in (start, stop, step)
-    )
+    bounds = (None if is_none(x) else as_integer(reader, x, node) for x in (start, stop, step))
     return reader.view(array, (*elements_before(reader, axis, node), Slice(*bounds)))
 
 

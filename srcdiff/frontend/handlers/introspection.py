@@ -38,6 +38,7 @@ from srcdiff.frontend.domain.abstract_values import (
     TypeOf,
     class_of,
     is_instance,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
@@ -100,7 +101,7 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
         case Record():
             return (x.kind.kind,)
         case Object() if is_table(x):
-            is_told = reader.cells[x.number, "told"] != Static(None)
+            is_told = not is_none(reader.cells[x.number, "told"])
             return (typed.Dict if is_told else dict,)
         case Object() if x.site in reader.typed:
             return (typed.Dict,)

@@ -26,6 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import is_of_numbers
 from srcdiff.frontend.domain.reader import Reader
@@ -132,7 +133,7 @@ def sort_list(reader: Reader, handle: List, key: Abstract, reverse: Abstract, no
         as_own(reader, handle, lambda own: list_sort(reader, node, own, key=key, reverse=reverse))
         return
     keys = handle
-    if key != NONE:
+    if not is_none(key):
         keys = new_list(reader, ())
         go_through(reader, node, handle, lambda item: append(reader, keys, call_value(reader, key, [item], node), node))
     found, by = contents_of_list(reader, handle), contents_of_list(reader, keys)
@@ -317,7 +318,7 @@ def call_accumulate(
 ) -> Abstract:
     refuse_generators(reader, node, "accumulate", iterable)
     handle = new_list(reader, ())
-    function = Static(operators.add) if func == NONE else func
+    function = Static(operators.add) if is_none(func) else func
     if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
         # it might observe changes between the iterations of a loop
         reader.refuse("SD102", node, "`accumulate` with a custom function is not supported", help_="write the loop")
@@ -327,13 +328,13 @@ def call_accumulate(
         return x
 
     def add_up() -> None:
-        start = None if initial == NONE else noted(initial)
+        start = None if is_none(initial) else noted(initial)
         step = applying(reader, function, node)
         fold_elements(reader, node, iterable, start, lambda a, b: noted(step(a, b)), noted)
 
     found = iteration_over(reader, iterable, node)
     length = found.length if isinstance(found, Iteration) else Static(len(found))
-    if initial != NONE or (isinstance(length, Static) and length.value > 0):
+    if not is_none(initial) or (isinstance(length, Static) and length.value > 0):
         add_up()
     elif not isinstance(length, Static):
         some = reader.apply("greater", as_value(reader, length), reader.const(0))

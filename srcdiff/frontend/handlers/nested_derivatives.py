@@ -41,6 +41,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Transformed,
     Tuple,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import describe, is_computed, loosened
 from srcdiff.frontend.domain.reader import Reader
@@ -134,7 +135,7 @@ def call_tangent(reader: Reader, target: Any, args: Arguments, keywords: Keyword
     function, (primals, tangents) = args[0], groups
     if len(primals) != len(tangents):
         reader.refuse("SD304", node, f"{len(primals)} primals but {len(tangents)} tangents are given")
-    chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
+    chosen = tuple(k for k, t in enumerate(tangents) if not is_none(t))
     if not chosen and not reader.frame.library:
         reader.refuse("SD304", node, "at least one tangent of `jvp` must not be None")
     _, names = parameters_of(reader, function, node)

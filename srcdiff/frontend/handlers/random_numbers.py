@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Record, Static, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS
 from srcdiff.frontend.handlers.builtin_functions import call_len
@@ -230,7 +230,7 @@ def shape_of(reader: Reader, size: Abstract, parameters: Sequence[Abstract], nod
     """The requested shape, or the broadcast shape of the parameters."""
     if isinstance(size, Tuple | List):
         return [as_integer(reader, n, node, "a shape needs integers") for n in unpacked(reader, size, node)]
-    if size != Static(None):
+    if not is_none(size):
         return [as_integer(reader, size, node, "a shape needs integers")]
     arrays = [x for x in parameters if is_array(x)]
     if not arrays:
@@ -270,7 +270,7 @@ def call_integers(
     *,
     endpoint: Abstract = Static(False),
 ) -> Abstract:
-    limits = [low] if high == Static(None) else [low, high]
+    limits = [low] if is_none(high) else [low, high]
     name = "integers" if kind_of_source(source) is np.random.Generator else "randint"
     if not isinstance(endpoint, Static):
         reader.refuse("SD205", node, "`endpoint` must be known at compile time")
@@ -295,14 +295,14 @@ def call_choice(
     p: Abstract = Static(None),
 ) -> Abstract:
     """Choose elements by random indices. The elements have derivatives."""
-    if not isinstance(replace, Static) or (is_python and size != Static(None)):
+    if not isinstance(replace, Static) or (is_python and not is_none(size)):
         reader.refuse("SD304", node, "`choice` is not supported with these arguments")
     is_sequence = is_array(a) or isinstance(a, Tuple | List)
     count = as_value(reader, call_len(reader, node, a)) if is_sequence else as_integer(reader, a, node)
     if is_array(a) and isinstance(a, Value) and a.array.rank != 1:
         reader.refuse("SD102", node, "`choice` of an array with several axes is not supported", help_="draw the index")
     if is_python or kind_of_source(source) == NUMBA:
-        if p != Static(None) or replace != Static(True) or size != Static(None):
+        if not is_none(p) or replace != Static(True) or not is_none(size):
             reader.refuse("SD102", node, "`choice` is supported for one element here", help_="draw the index")
         how = Draw("randrange", takes_size=False) if is_python else Draw("randint")
         limits = [count] if is_python or kind_of_source(source) != NUMBA else [reader.const(0), count]
@@ -311,7 +311,7 @@ def call_choice(
         keywords = (("replace", bool(replace.value)),)
         given = [count]
         shape = shape_of(reader, size, [], node)
-        if p != Static(None):
+        if not is_none(p):
             place = _weighted(reader, source, keywords, count, p, shape, node)
         else:
             place = _whole(reader, source, Draw("choice", keywords=keywords), given, shape, node)
@@ -370,7 +370,7 @@ def call_shuffle(reader: Reader, node: ast.AST, source: Abstract, is_python: boo
 
 
 def call_seed(reader: Reader, node: ast.AST, source: Abstract, is_python: bool, *seed: Abstract) -> Abstract:
-    given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if x != Static(None)]
+    given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if not is_none(x)]
     is_numba = kind_of_source(source) == NUMBA
     how = Draw("seed", takes_size=False)
     how = _by_numba(how, is_python) if is_numba else how
@@ -400,7 +400,7 @@ _SPECIAL_OF_PYTHON = ("choice", "seed", "randrange")
 def _maker(function: Callable[..., Any]) -> Callable[..., Abstract]:
     def make(reader: Reader, node: ast.AST, *seed: Abstract) -> Abstract:
         """A source created inside the program. With a seed, it gives the same numbers in each call."""
-        given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if x != Static(None)]
+        given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if not is_none(x)]
         kind = np.random.Generator if function is np.random.default_rng else function
         call = random_draws.maker_of(function, len(given))
         number = call_out_of_program(reader, call, given, [(_INTEGERS, 0)], node)

@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Structured,
     Tuple,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import holds_lists
 from srcdiff.frontend.domain.reader import Reader
@@ -63,7 +64,7 @@ def dtype_of(reader: Reader, dtype: Abstract, node: ast.AST) -> str:
 
 
 def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
-    if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
+    if isinstance(of, Value) and isinstance(of.type, Array) and is_none(dtype):
         return call_copy(reader, node, of)
     if isinstance(of, List) and isinstance(contents_of_list(reader, of), Stored):
         return array_of_stored(reader, of, dtype, node)
@@ -73,7 +74,7 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
     if any(is_array(x) for x in _flat(rows)):
         whole = forced(reader, of) if isinstance(of, Lazy) else of
         whole = whole if isinstance(whole, Value) else call_named(reader, "stack", node, whole)
-        same = isinstance(dtype, Static) and dtype.value is None
+        same = is_none(dtype)
         return whole if same else forced(reader, call_astype(reader, node, whole, dtype))
     extents: list[int] = []
     level = rows
@@ -84,7 +85,7 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
     values = [as_number(reader, x, node) for x in leaves]
     if len(values) != math.prod(extents):
         reader.refuse("SD203", node, "the rows have different lengths")
-    if isinstance(dtype, Static) and dtype.value is None:
+    if is_none(dtype):
         kinds = {v.scalar.dtype for v in values}
         dtype = Static(np.result_type(*kinds, "float64").name if len(kinds) != 1 else kinds.pop())
     shape = Tuple(tuple(Static(e) for e in extents))
@@ -117,7 +118,7 @@ def array_of_stored(reader: Reader, of: List, dtype: Abstract, node: ast.AST) ->
     used = reader.view(contents.arrays[0], (*map(Index, contents.at), Slice(None, contents.length, None)))
     if are_rows:
         used = reader.view(used, (Slice(None, None, None), Slice(None, width_of(reader, contents), None)))
-    same = isinstance(dtype, Static) and dtype.value is None
+    same = is_none(dtype)
     return reader.copy(used) if same else forced(reader, call_astype(reader, node, used, dtype))
 
 
@@ -267,7 +268,7 @@ def call_asarray(
         )
         return in_order(node, a, dtype)
     if isinstance(a, Value) and isinstance(a.type, Array):
-        same = isinstance(dtype, Static) and dtype.value is None
+        same = is_none(dtype)
         if same or dtype_of(reader, dtype, node) == a.type.dtype:
             return a
     return new_array_of(reader, node, a, dtype)

@@ -6,7 +6,16 @@ import ast
 import operator
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Object, Static, class_of, is_instance
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Arguments,
+    Keywords,
+    Object,
+    Static,
+    class_of,
+    is_instance,
+    is_none,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
@@ -78,7 +87,7 @@ def validate(reader: Reader, owner: Abstract, attribute: Any, validator: Any, x:
     if name == "_AndValidator":
         for one in validator._validators:
             validate(reader, owner, attribute, one, x, node)
-    elif name == "_OptionalValidator" and x == Static(None):
+    elif name == "_OptionalValidator" and is_none(x):
         return
     elif name == "_OptionalValidator":
         validate(reader, owner, attribute, validator.validator, x, node)

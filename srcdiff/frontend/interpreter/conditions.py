@@ -25,6 +25,7 @@ from srcdiff.frontend.domain.abstract_values import (
     TypeOf,
     class_of,
     is_instance,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import same_function
 from srcdiff.frontend.domain.reader import Reader
@@ -271,7 +272,7 @@ def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node
             return Static(isinstance(op, ast.NotEq))  # a tuple is not a number
         return compare_values(reader, op, left, right, node)
     other = right if sides[0] is left else left
-    if isinstance(other, Static) and other.value is None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+    if is_none(other) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         there = as_value(reader, sides[0].flag)
         return there if isinstance(op, ast.IsNot | ast.NotEq) else reader.apply("logical_not", there)
     if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):

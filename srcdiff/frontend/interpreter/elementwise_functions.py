@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Static, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, power_of_elements, signed
 from srcdiff.frontend.interpreter.array_assignment import assign_array, note_overlap, reads_before_writing, require_cast
@@ -157,7 +157,7 @@ def primitive_on_arrays(
     if keywords:
         reader.refuse("SD304", node, f"the keyword `{next(iter(keywords))}` of `{primitive}` is not supported")
     kind = promoted_dtype(reader, target, args, node)
-    if dtype is not None and dtype != Static(None):
+    if dtype is not None and not is_none(dtype):
         kind = dtype_of(reader, dtype, node)
         promoted_dtype(reader, functools.partial(target, dtype=kind), args, node)  # check
 
@@ -171,7 +171,7 @@ def primitive_on_arrays(
     result = elementwise(reader, args, element, kind, node)
     if isinstance(out, Tuple) and len(out.items) == 1:
         out = out.items[0]
-    if out is None or (isinstance(out, Static) and out.value is None):
+    if out is None or is_none(out):
         if where is not None and not (isinstance(where, Static) and where.value is True):
             reader.refuse(
                 "SD304",

@@ -28,6 +28,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     class_of,
     is_instance,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
@@ -227,7 +228,7 @@ def items_of(
     for item in found:
         if isinstance(item, ast.Slice):
             items.append(Slice(*(slice_part(reader, p, node) for p in (item.lower, item.upper, item.step))))
-        elif isinstance(item, Static) and item.value is None:
+        elif is_none(item):
             items.append(NewAxis())
         elif isinstance(item, Static) and item.value is ...:
             items += [Slice(None, None, None)] * (array.array.rank - axes)
@@ -269,7 +270,7 @@ def slice_part(reader: Reader, part: ast.expr | None, node: ast.AST) -> Value | 
     if part is None:
         return None
     found = evaluate(reader, part)
-    if isinstance(found, Static) and found.value is None:
+    if is_none(found):
         return None
     return as_integer(reader, found, node)
 

@@ -33,6 +33,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Zip,
     class_of,
     is_instance,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
 from srcdiff.frontend.domain.reader import Reader
@@ -470,7 +471,7 @@ def let_through(reader: Reader, x: Through, item: Abstract, body: Callable[[Abst
         args = unpacked(reader, item, x.node) if x.how == "starmap" else (item,)
         body(forced(reader, call_value(reader, x.function, list(args), x.node)))
         return
-    answer = item if x.function == NONE else forced(reader, call_value(reader, x.function, [item], x.node))
+    answer = item if is_none(x.function) else forced(reader, call_value(reader, x.function, [item], x.node))
     truth = truth_of(reader, answer, x.node)
     if isinstance(truth, Value):
         branch_on(reader, truth, lambda: body(item), lambda: None)

@@ -20,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     class_of,
     is_instance,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import (
     POISON,
@@ -333,4 +334,4 @@ def flag_of(joined: Maybe | Optional, x: Abstract) -> Abstract:
         return x.flag if isinstance(x, Maybe) else Static(not isinstance(x, Missing))
     if isinstance(x, Maybe):
         x = x.value
-    return x.flag if isinstance(x, Optional) else Static(not isinstance(x, Missing) and x != Static(None))
+    return x.flag if isinstance(x, Optional) else Static(not isinstance(x, Missing) and not is_none(x))

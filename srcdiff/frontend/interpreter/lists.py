@@ -17,6 +17,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Stored,
     Tuple,
+    is_none,
 )
 from srcdiff.frontend.domain.lattice import describe, is_of_numbers, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
@@ -246,7 +247,7 @@ def delete_element(reader: Reader, owner: List, where: ast.expr, node: ast.AST) 
     if isinstance(where, ast.Slice):
         step = Static(None) if where.step is None else evaluate(reader, where.step)
         contents = contents_of_list(reader, owner)
-        if isinstance(contents, Items) and step != Static(None):
+        if isinstance(contents, Items) and not is_none(step):
             parts = [None if p is None else constant_value(reader, p) for p in (where.lower, where.upper, where.step)]
             items = list(contents.items)
             del items[slice(*parts)]
@@ -330,7 +331,7 @@ def sliced_list(reader: Reader, base: List, parts: list[Abstract], node: ast.AST
 
 def slice_end(reader: Reader, end: Abstract, length: Value, by: int, node: ast.AST, is_start: bool) -> Value:
     """The end of a slice as an index, as `slice.indices` gives it."""
-    if isinstance(end, Static) and end.value is None:
+    if is_none(end):
         if by > 0:
             return reader.const(0) if is_start else length
         return reader.apply("subtract", length, reader.const(1)) if is_start else reader.const(-1)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from numba.core import types
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Optional, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Optional, Static, Tuple, is_none
 from srcdiff.frontend.domain.lattice import describe
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
@@ -41,7 +41,7 @@ def as_told(reader: Reader, x: Abstract, type_: Any, what: str, captured: Captur
     """A value converted to a type of Numba, as Numba does it."""
     parts: Any = type_
     match type_:
-        case types.Optional() if x != Static(None) and not isinstance(x, Optional):
+        case types.Optional() if not is_none(x) and not isinstance(x, Optional):
             return as_told(reader, x, type_.type, what, captured)
         case types.BaseTuple() if isinstance(x, Tuple):
             items = zip(x.items, parts, strict=True)

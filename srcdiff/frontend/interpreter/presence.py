@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Maybe, Missing, Optional, Poison, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, Maybe, Missing, Optional, Poison, Static, is_none
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Key
 from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
@@ -70,7 +70,7 @@ def checked(reader: Reader, x: Abstract, name: str, node: ast.AST | None) -> Abs
 
 def needed(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     """The value of something that cannot be `None` here, although it may have been before an enclosing loop."""
-    if isinstance(x, Static) and x.value is None and reader.context.awaited and not reader.frame.library:
+    if is_none(x) and reader.context.awaited and not reader.frame.library:
         problem = Problem("SD203", "`None` is used where a value is needed", reader.span_of(node))
         reader.too_early(problem, TypeError, "the value is None")
     x = present(reader, x)

@@ -21,6 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Text,
     Tuple,
+    is_none,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate
@@ -343,7 +344,7 @@ def warn_call(
     category: Abstract = Static(None),
     stacklevel: Abstract = Static(1),
 ) -> Abstract:
-    kind = UserWarning if category == Static(None) else getattr(category, "value", None)
+    kind = UserWarning if is_none(category) else getattr(category, "value", None)
     if not (isinstance(kind, type) and issubclass(kind, Warning)):
         reader.refuse("SD102", node, "`warnings.warn` takes a text, and a class of warnings")
     text = joined(literal(f"{kind.__module__} {kind.__qualname__}\n"), text_of(reader, message, node))

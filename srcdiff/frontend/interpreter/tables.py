@@ -33,7 +33,24 @@ from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Value
 
+Key = TypeVar("Key")
+Row = TypeVar("Row", bound=Callable[..., Any])
 Run = TypeVar("Run", bound=Callable[..., Any])
+
+
+class Table(dict[Key, Row]):
+    """Rows by what they are found by."""
+
+    def row(self, *keys: Key) -> Callable[[Run], Run]:
+        """Add a function as the row for these keys."""
+
+        def add(run: Run) -> Run:
+            for key in keys:
+                assert key not in self, key
+                self[key] = run  # type: ignore[assignment]
+            return run
+
+        return add
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,60 +64,43 @@ class Handler:
     """Whether it consumes an iterator at once, or lazily."""
 
 
-EXPRESSIONS: dict[type[ast.AST], Callable[[Reader, Any], Abstract]] = {}
-STATEMENTS: dict[type[ast.AST], Callable[[Reader, Any], None]] = {}
-COMPOUND: dict[type[ast.AST], Callable[[Reader, Any, list[ast.stmt]], bool]] = {}
+EXPRESSIONS = Table[type[ast.AST], Callable[[Reader, Any], Abstract]]()
+STATEMENTS = Table[type[ast.AST], Callable[[Reader, Any], None]]()
+COMPOUND = Table[type[ast.AST], Callable[[Reader, Any, list[ast.stmt]], bool]]()
 """Statements that may also read the statements after them, once for each path. Then they return true."""
 HANDLERS: dict[Any, Handler] = {}
 """Functions, by the object that is called."""
-SYNTAX: dict[Any, Callable[[Reader, ast.Call], Abstract | None]] = {}
+SYNTAX = Table[Any, Callable[[Reader, ast.Call], Abstract | None]]()
 """Functions that are handled before their arguments are evaluated. They may decline."""
-KINDS: dict[type, Callable[..., Abstract | None]] = {}
+KINDS = Table[type, Callable[..., Abstract | None]]()
 """The meaning of calls of objects of a class. They may decline."""
 MARKERS: dict[str, Handler] = {}
 """The meaning of calls of objects with this attribute, which srcdiff's own objects have."""
-METHODS: dict[tuple[str, str], Callable[..., Abstract]] = {}
-DEVICE: dict[str, Callable[..., Abstract]] = {}
-CALLEES: dict[type, Callable[..., Abstract]] = {}
+METHODS = Table[tuple[str, str], Callable[..., Abstract]]()
+DEVICE = Table[str, Callable[..., Abstract]]()
+CALLEES = Table[type, Callable[..., Abstract]]()
 """Abstract values that can be called."""
-OPERATIONS: dict[type, Callable[..., Abstract | None]] = {}
+OPERATIONS = Table[type, Callable[..., Abstract | None]]()
 """Operators, by the kind of one of their operands; they may decline."""
-IN_PLACE: dict[type, Callable[..., Abstract | None]] = {}
+IN_PLACE = Table[type, Callable[..., Abstract | None]]()
 """Operators of augmented assignments, by the kind of their target; they may decline."""
-COMPARISONS: dict[type, Callable[..., Abstract | None]] = {}
+COMPARISONS = Table[type, Callable[..., Abstract | None]]()
 """Comparisons, by the kind of one of their operands; they may decline."""
-UNARY: dict[type, Callable[..., Abstract | None]] = {}
+UNARY = Table[type, Callable[..., Abstract | None]]()
 """Operators with one operand, by its kind; they may decline."""
-SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
+SUBSCRIPTS = Table[type, Callable[..., Abstract]]()
 """Subscripts, by the kind of the indexed value."""
-DRAWS: dict[str, Callable[..., Abstract]] = {}
+DRAWS = Table[str, Callable[..., Abstract]]()
 """Methods of sources of random numbers."""
-GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}
+GOES_THROUGH = Table[type, Callable[..., Abstract]]()
 """Iterators that pass their elements to `take` in order. They return the exits, as a loop does."""
-LEAVES: dict[str, Callable[..., list[Value]]] = {}
+LEAVES = Table[str, Callable[..., list[Value]]]()
 """The run-time values of an abstract value, converted to a description of this kind."""
 
-
-def _adds(table: dict[Any, Any], *keys: Any) -> Callable[[Run], Run]:
-    def add(run: Run) -> Run:
-        for key in keys:
-            assert key not in table, key
-            table[key] = run
-        return run
-
-    return add
-
-
-def expression(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
-    return _adds(EXPRESSIONS, *kinds)
-
-
-def statement(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
-    return _adds(STATEMENTS, *kinds)
-
-
-def compound(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
-    return _adds(COMPOUND, *kinds)
+expression, statement, compound = EXPRESSIONS.row, STATEMENTS.row, COMPOUND.row
+handles_syntax, handles_kind, callee, device = SYNTAX.row, KINDS.row, CALLEES.row, DEVICE.row
+operation, in_place, comparison_of, unary_of = OPERATIONS.row, IN_PLACE.row, COMPARISONS.row, UNARY.row
+subscripts, draws_from, goes_through, leaves = SUBSCRIPTS.row, DRAWS.row, GOES_THROUGH.row, LEAVES.row
 
 
 def handles(*functions: Any, lazy: bool = False, consumes: bool = False) -> Callable[[Run], Run]:
@@ -113,14 +113,6 @@ def handles(*functions: Any, lazy: bool = False, consumes: bool = False) -> Call
     return add
 
 
-def handles_syntax(*functions: Any) -> Callable[[Run], Run]:
-    return _adds(SYNTAX, *functions)
-
-
-def handles_kind(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(KINDS, *kinds)
-
-
 def marked(attribute: str, *, lazy: bool = False) -> Callable[[Run], Run]:
     def add(run: Run) -> Run:
         assert attribute not in MARKERS, attribute
@@ -131,47 +123,7 @@ def marked(attribute: str, *, lazy: bool = False) -> Callable[[Run], Run]:
 
 
 def method(kind: str, *names: str) -> Callable[[Run], Run]:
-    return _adds(METHODS, *((kind, name) for name in names))
-
-
-def device(*names: str) -> Callable[[Run], Run]:
-    return _adds(DEVICE, *names)
-
-
-def callee(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(CALLEES, *kinds)
-
-
-def operation(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(OPERATIONS, *kinds)
-
-
-def in_place(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(IN_PLACE, *kinds)
-
-
-def comparison_of(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(COMPARISONS, *kinds)
-
-
-def unary_of(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(UNARY, *kinds)
-
-
-def subscripts(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(SUBSCRIPTS, *kinds)
-
-
-def draws_from(kind: str) -> Callable[[Run], Run]:
-    return _adds(DRAWS, kind)
-
-
-def goes_through(*kinds: type) -> Callable[[Run], Run]:
-    return _adds(GOES_THROUGH, *kinds)
-
-
-def leaves(*kinds: str) -> Callable[[Run], Run]:
-    return _adds(LEAVES, *kinds)
+    return METHODS.row(*((kind, name) for name in names))
 
 
 def row_of_kind(target: Any) -> Callable[..., Abstract | None] | None:

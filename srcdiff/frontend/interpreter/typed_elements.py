@@ -7,7 +7,7 @@ from typing import Any
 
 from numba.core import types
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Static, Stored
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Stored, is_none
 from srcdiff.frontend.domain.lattice import NOTHING, join
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -45,7 +45,7 @@ def told_number(reader: Reader, x: Abstract, told: Any, node: ast.AST) -> Abstra
     while frame.captured is None and frame.parent is not None:
         frame = frame.parent
     is_known = isinstance(told, types.Number | types.Boolean | types.BaseTuple)
-    if (isinstance(x, Static) and x.value is None) or frame.captured is None or not is_known:
+    if is_none(x) or frame.captured is None or not is_known:
         return x
     with reader.at(reader.span_of(node) if not reader.frame.library else reader.span):
         return as_told(reader, x, told, "an element", frame.captured)
