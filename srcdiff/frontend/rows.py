@@ -1,5 +1,9 @@
 """All modules that add rows to the tables of the interpreter."""
 
+# ruff: noqa: F401 -- `ROWS` is made of the names that are imported
+
+from types import ModuleType
+
 from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
@@ -35,17 +39,11 @@ from srcdiff.frontend.interpreter import (
     generators,
     indexing,
     lists,
+    method_calls,
     names,
     statements,
     strings,
     structured_arrays,
 )
 
-ROWS = (
-    *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
-    *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
-    *(generators, contexts),
-    *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
-    *(special_methods, introspection, implicit_functions, external_functions, declared_derivatives, complex_numbers),
-    *(numba_decorators, numba_containers, random_numbers, stencils),
-)
+ROWS = tuple(module for module in tuple(globals().values()) if isinstance(module, ModuleType))

@@ -41,7 +41,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
-from srcdiff.frontend.interpreter.calls import run_handler
+from srcdiff.frontend.interpreter.call_arguments import run_handler
 from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, constant_set
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value

@@ -15,7 +15,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, DeviceN
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_int32
 from srcdiff.frontend.interpreter.array_conversion import dtype_of
-from srcdiff.frontend.interpreter.calls import run_handler
+from srcdiff.frontend.interpreter.call_arguments import run_handler
 from srcdiff.frontend.interpreter.device_names import coordinate_at_start
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import settle

@@ -11,11 +11,7 @@ from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
 from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
 from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
-from srcdiff.frontend.interpreter.assignments import (
-    assign_target,
-    element_place,
-    write_position,
-)
+from srcdiff.frontend.interpreter.assignments import assign_target, element_place, write_position
 from srcdiff.frontend.interpreter.dictionaries import changed, is_dictionary, require_constant, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked

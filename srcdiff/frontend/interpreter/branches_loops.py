@@ -29,10 +29,7 @@ from srcdiff.frontend.interpreter.iteration import (
     forget_counters,
     iteration_over,
     iterator_of,
-    nothing_changed,
     peeled,
-    watching_items,
-    watching_lengths,
 )
 from srcdiff.frontend.interpreter.joins import caught, possible
 from srcdiff.frontend.interpreter.materialization import forced
@@ -41,6 +38,7 @@ from srcdiff.frontend.interpreter.presence import knowing
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
 from srcdiff.frontend.interpreter.tables import GOES_THROUGH, compound, statement
+from srcdiff.frontend.interpreter.unchanged_iterables import nothing_changed, watching_items, watching_lengths
 from srcdiff.frontend.source.scopes import yields
 from srcdiff.ir.nodes import (
     Alloc,

@@ -6,31 +6,22 @@ import ast
 import builtins
 import contextlib
 import functools
-import inspect
-import logging
 import math
 import random
 import sys
-import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Arguments,
     Choice,
     Closure,
     Drawn,
-    Element,
-    Items,
-    Iteration,
     Keywords,
-    Lazy,
-    List,
     Method,
     Object,
     Optional,
@@ -38,7 +29,6 @@ from srcdiff.frontend.domain.abstract_values import (
     Partial,
     Record,
     Static,
-    Structured,
     Through,
     Tuple,
 )
@@ -46,38 +36,34 @@ from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.attrs_instances import evolved
+from srcdiff.frontend.interpreter.call_arguments import (
+    argument_in_parts,
+    computed,
+    evaluate_arguments,
+    read_keywords,
+    run_handler,
+)
 from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
-from srcdiff.frontend.interpreter.dictionaries import is_dictionary
-from srcdiff.frontend.interpreter.elementwise_functions import call_primitive, pythons_copy
+from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
 from srcdiff.frontend.interpreter.instances import attribute_of_tuple, call_special, defines, read_attribute
-from srcdiff.frontend.interpreter.iteration import (
-    evaluate_elements,
-    iteration_over,
-    known_length,
-    read_keywords,
-    unpacked,
-)
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
 from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural
-from srcdiff.frontend.interpreter.list_storage import contents_of_list
 from srcdiff.frontend.interpreter.materialization import forced, settle
+from srcdiff.frontend.interpreter.method_calls import holds_complex
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
-from srcdiff.frontend.interpreter.number_kinds import as_element, pythons_own
+from srcdiff.frontend.interpreter.number_kinds import as_element
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
-from srcdiff.frontend.interpreter.presence import needed, present
-from srcdiff.frontend.interpreter.representation import as_value
-from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
+from srcdiff.frontend.interpreter.presence import present
 from srcdiff.frontend.interpreter.tables import (
     DRAWS,
     HANDLERS,
     MARKERS,
-    METHODS,
     SYNTAX,
     callee,
     expression,
@@ -85,25 +71,18 @@ from srcdiff.frontend.interpreter.tables import (
     marked,
     row_of_kind,
 )
+from srcdiff.frontend.interpreter.unsupported_calls import no_source
 from srcdiff.frontend.source.capture import capture, plain_function
 from srcdiff.frontend.source.guards import Attribute, Constant
 from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import Array, Scalar, is_inexact, widest
-from srcdiff.ir.types import is_complex as is_complex_number
+from srcdiff.ir.types import Scalar
 from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
-from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, STANDARD, TAKES_COMPLEX, UFUNC_METHODS
-from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
-from srcdiff.signature.random_sources import SOURCES, SourceLayout
+from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, STANDARD, TAKES_COMPLEX
+from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.trees import NODES
-
-
-@functools.cache
-def _signature(method: Any) -> inspect.Signature:
-    return inspect.signature(method)
-
 
 _SPECIAL: dict[Any, str] = {
     abs: "__abs__",
@@ -117,10 +96,6 @@ _SPECIAL: dict[Any, str] = {
     iter: "__iter__",
 }
 """Functions that call a special method of an instance."""
-_CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
-"""Methods that change a dictionary."""
-_VIEWS = frozenset(("keys", "values", "items"))
-"""Methods whose results see later changes of a dictionary."""
 _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
 """Functions that return arrays without axes in NumPy, which are numbers here."""
 
@@ -225,84 +200,10 @@ def call_expression(reader: Reader, node: ast.Call) -> Abstract:
     if generator is not None:
         return generator
     takes_apart = isinstance(function, Static) and target in FUNCTIONS
-    read = functools.partial(_argument_in_parts if takes_apart else evaluate_lazily, reader)
+    read = functools.partial(argument_in_parts if takes_apart else evaluate_lazily, reader)
     args = evaluate_arguments(reader, function, node, read)
     result = call_with(reader, function, args, read_keywords(reader, node, read), node)
     return result if reader.frame.library else without_axes(reader, function, args, result)
-
-
-def evaluate_arguments(
-    reader: Reader, function: Abstract, node: ast.Call, read: Callable[[ast.expr], Abstract]
-) -> list[Abstract]:
-    """The arguments by position. The elements of `*array` are as many as the function has parameters without one."""
-    args: list[Abstract] = []
-    for argument in node.args:
-        if not isinstance(argument, ast.Starred):
-            args.append(read(argument))
-            continue
-        of = evaluate_lazily(reader, argument.value)
-        of = forced(reader, of) if isinstance(of, Lazy) else of
-        count = None if is_of_known_length(reader, of) else number_of_parameters(function, node)
-        if count is None:
-            args += unpacked(reader, of, argument)
-            continue
-        found = iteration_over(reader, of, argument)
-        assert isinstance(found, Iteration)
-        differs = reader.apply("not_equal", as_value(reader, found.length), reader.const(count))
-        reader.raise_if(differs, TypeError, f"the call needs {count} elements of `{ast.unparse(argument.value)}`")
-        args += [found.element(Static(k)) for k in range(count)]
-    return args
-
-
-def is_of_known_length(reader: Reader, x: Abstract) -> bool:
-    """Whether it is anything but an array or a list whose length is known at run time."""
-    if isinstance(x, List):
-        return isinstance(contents_of_list(reader, x), Items)
-    if not (isinstance(x, Value) and isinstance(x.type, Array)):
-        return True
-    return known_length(reader, Iteration(reader.dim(x, 0), lambda k: k)) is not None
-
-
-def number_of_parameters(function: Abstract, node: ast.Call) -> int | None:
-    """How many elements `*array` must have in a call; None if several numbers are possible."""
-    bound = 0
-    while isinstance(function, Partial):
-        bound, function = bound + len(function.args) + len(function.keywords), function.function
-    if isinstance(function, Closure):
-        taken = function.node.args
-        names = [a.arg for a in (*taken.posonlyargs, *taken.args)]
-        is_open = bool(function.defaults or taken.vararg)
-    elif isinstance(function, Static):
-        target = plain_function(function.value) or function.value
-        if not isinstance(target, type | types.FunctionType):
-            return None
-        with contextlib.suppress(TypeError, ValueError):
-            parameters = inspect.signature(target).parameters.values()
-            names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-            is_open = any(
-                p.kind is p.VAR_POSITIONAL or (p.default is not p.empty and p.name in names) for p in parameters
-            )
-            return None if is_open else _without(names, bound, node)
-        return None
-    else:
-        return None
-    return None if is_open else _without(names, bound, node)
-
-
-def _without(names: list[str], bound: int, node: ast.Call) -> int | None:
-    """The number of parameters that the other arguments of a call leave."""
-    stars = sum(isinstance(a, ast.Starred) for a in node.args)
-    if stars > 1 or any(k.arg is None for k in node.keywords):
-        return None
-    count = len(names) - bound - (len(node.args) - 1) - sum(k.arg in names for k in node.keywords)
-    return count if count >= 0 else None
-
-
-def _argument_in_parts(reader: Reader, node: ast.expr) -> Abstract:
-    """An argument that may contain arrays that are not computed yet, also in a list display."""
-    if isinstance(node, ast.Tuple | ast.List):
-        return Tuple(evaluate_elements(reader, node.elts, functools.partial(_argument_in_parts, reader)))
-    return evaluate_lazily(reader, node)
 
 
 def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found: Abstract) -> Abstract:
@@ -355,29 +256,6 @@ def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> N
         )
 
 
-def holds_complex(reader: Reader, x: Abstract) -> bool:
-    """Whether a value is or contains complex numbers."""
-    match x:
-        case Lazy():
-            return x.dtype.startswith("complex")
-        case Value():
-            return is_complex_number(x.type)
-        case Static():
-            return isinstance(x.value, complex)
-        case List():
-            contents = contents_of_list(reader, x)
-            parts = getattr(contents, "items" if isinstance(contents, Items) else "arrays")
-            return any(holds_complex(reader, part) for part in parts)
-        case Tuple() | Record():
-            return any(holds_complex(reader, part) for part in x.items)
-    return False
-
-
-def holds_reals(reader: Reader, x: Abstract) -> bool:
-    """Whether it is an array of real numbers."""
-    return is_array(x) and not (is_complex_number(x.type) if isinstance(x, Value) else holds_complex(reader, x))
-
-
 def _prepared(reader: Reader, row: Row, target: Any, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:
     """The arguments for a row: arrays are computed and iterators consumed, unless the row does that itself."""
     ours = is_library(target)
@@ -395,7 +273,7 @@ def _prepared(reader: Reader, row: Row, target: Any, args: Arguments, keywords: 
 def call_partial_application(
     reader: Reader, function: Partial, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
-    args, keywords = _computed(reader, args, keywords)
+    args, keywords = computed(reader, args, keywords)
     return call_with(reader, function.function, [*function.args, *args], {**function.keywords, **keywords}, node)
 
 
@@ -414,7 +292,7 @@ def call_instance(
     """An instance of a class with `__call__`."""
     if isinstance(function, Record) and not function.kind.is_instance:
         reader.refuse("SD203", node, f"{in_words(reader, function)} cannot be called")
-    args, keywords = _computed(reader, args, keywords)
+    args, keywords = computed(reader, args, keywords)
     return call_with(reader, read_attribute(reader, function, "__call__", node), args, keywords, node)
 
 
@@ -423,13 +301,13 @@ def call_named_tuple(reader: Reader, function: Tuple, args: Arguments, keywords:
     """A named tuple of a class with `__call__`."""
     if not defines(function, "__call__"):
         reader.refuse("SD203", node, "a tuple cannot be called")
-    args, keywords = _computed(reader, args, keywords)
+    args, keywords = computed(reader, args, keywords)
     return call_with(reader, attribute_of_tuple(reader, function, "__call__", node), args, keywords, node)
 
 
 @callee(Choice)
 def call_choice(reader: Reader, function: Choice, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
-    args, keywords = _computed(reader, args, keywords)
+    args, keywords = computed(reader, args, keywords)
     return for_the_chosen(reader, function, lambda chosen: call_with(reader, chosen, args, keywords, node), node)
 
 
@@ -437,22 +315,11 @@ def call_choice(reader: Reader, function: Choice, args: Arguments, keywords: Key
 def call_nested_function(
     reader: Reader, function: Closure, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
-    args, keywords = _computed(reader, args, keywords)
+    args, keywords = computed(reader, args, keywords)
     return call_closure(reader, function, args, keywords, node)
 
 
-def _computed(reader: Reader, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:
-    """Arguments of a user's function, with their arrays computed."""
-    return [forced(reader, a) for a in args], {n: forced(reader, a) for n, a in keywords.items()}
-
-
 # -- rows ------------------------------------------------------------------------------------------------------------
-
-
-def is_source(x: Abstract) -> bool:
-    """Whether it is a source of random numbers."""
-    known = isinstance(x, Static) and isinstance(x.value, SOURCES)
-    return known or (isinstance(x, Record) and isinstance(x.kind, SourceLayout))
 
 
 def source_of_method(target: Any) -> Any:
@@ -582,140 +449,3 @@ def _declared_rule(reader: Reader, target: Any, args: Arguments, keywords: Keywo
 
 
 # -- methods
-
-
-def _call_method_of_option(
-    reader: Reader,
-    name: str,
-    args: Arguments,
-    keywords: Keywords,
-    node: ast.AST,
-    chosen: Abstract,
-) -> Abstract:
-    """A call of a method of one of several objects."""
-    assert isinstance(chosen, Object)
-    return call_with(reader, read_attribute(reader, chosen, name, node), args, keywords, node)
-
-
-@callee(Method)
-def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
-    owner = method.of
-    if isinstance(owner, Choice):
-        args, keywords = _computed(reader, args, keywords)
-        called = functools.partial(_call_method_of_option, reader, method.name, args, keywords, node)
-        return for_the_chosen(reader, owner, called, node)
-    named = ARRAY_METHODS.get(method.name)
-    if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
-        if rule_declared_for(reader, owner) is not None:
-            message = f"the rule for `{owner.value.__name__}` does not cover its method `{method.name}`"
-            reader.refuse("SD304", node, message, help_="write a loop that calls the function")
-        return call_with(reader, Own(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
-    if method.name in ("conj", "conjugate") and holds_reals(reader, owner) and not args and not keywords:
-        return forced(reader, owner)  # for real numbers it is the array itself; `np.conj` makes a copy
-    if is_array(owner) and hasattr(np.ndarray, method.name):
-        declared = rule_declared_for(reader, Static(getattr(np.ndarray, method.name)))
-        if declared is not None:
-            return call_with(reader, Static(declared), [owner, *args], keywords, node)
-    if named is not None and is_array(owner):
-        return call_with(reader, Own(named), [owner, *args], keywords, node)
-    owner = forced(reader, owner)
-    args = [forced(reader, a) for a in args]
-    if isinstance(owner, Value) and not isinstance(owner.type, Array):
-        return call_method_of_number(reader, owner, method.name, args, keywords, node)
-    if isinstance(owner, List):
-        kind = "list"
-    elif isinstance(owner, Value) and isinstance(owner.type, Array):
-        kind = "array"
-    elif isinstance(owner, Tuple):
-        kind = "tuple"
-    elif is_dictionary(owner):
-        kind = "dictionary"
-        owner = owner if method.name in _CHANGING or method.name in _VIEWS else needed(reader, owner, node)
-    elif isinstance(owner, Structured | Element):
-        kind = "records"
-    elif isinstance(owner, Static) and isinstance(owner.value, logging.Logger):
-        kind = "logger"
-    elif is_source(owner):
-        return DRAWS["source"](reader, owner, method.name, args, keywords, node)
-    elif isinstance(owner, Record | Object):
-        return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
-    elif isinstance(owner, Static) and isinstance(owner.value, str):
-        kind = "text"
-    elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
-        return (
-            reader.cast(owner, widest(owner.type)) if is_inexact(owner.type) else owner
-        )  # it was NumPy's number, and is Python's now
-    else:
-        reader.refuse("SD203", node, f"the method `{method.name}` of {in_words(reader, owner)} is not supported")
-    function = METHODS.get((kind, method.name))
-    if function is None and kind == "text" and method.name in TEXT_METHODS:
-        return text_method(reader, method.name, owner, args, keywords, node)
-    if function is None:
-        code = "SD303" if kind == "array" else "SD102"
-        if kind == "tuple" and hasattr(list, method.name):
-            message = "a tuple, or a list from outside the function, cannot be changed"
-            reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
-        reader.refuse(code, node, f"the method `{method.name}` of a {kind} is not supported")
-    return run_handler(reader, function, method.name, node, owner, *args, **keywords)
-
-
-def run_handler(
-    reader: Reader, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
-) -> Abstract:
-    """The result of a row for a call, which messages name `name`."""
-    try:
-        _signature(handler).bind(reader, node, *args, **keywords)
-    except TypeError as error:
-        reader.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
-    return handler(reader, node, *args, **keywords)
-
-
-def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
-    if not hasattr(target, "__name__"):
-        message, help_ = instead_of_call(target)
-        reader.refuse("SD302", node, message, help_=help_)
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
-    module = getattr(target, "__module__", "") or ""
-    inner = module.removeprefix("numpy").lstrip(".")
-    name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
-    if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
-        short = name.rpartition(".")[2]
-        if getattr(np.random, short, None) == target:  # a method of NumPy's hidden generator
-            name = f"np.random.{short}"
-        reader.refuse(
-            "SD302",
-            node,
-            f"`{name}` draws random numbers",
-            help_="draw the numbers outside the function and pass them in",
-        )
-    rule = declared_as(_spelled(node, name), len(args))
-    if module.startswith("numpy") or getattr(np, name, None) is target:
-        if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
-            reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays", help_=rule)
-        reader.refuse("SD301", node, f"`np.{name}` has no derivative rule", help_=rule)
-    name = name.removeprefix("builtins.")
-    reason, instead = instead_of_call(target)
-    if type(target).__module__.startswith("numba."):
-        reason, instead = "", "call the Python function that Numba compiled, with arrays or in a loop"
-        name = getattr(target, "__name__", type(target).__name__)
-    message = reason or f"`{name}` has no Python source and no derivative rule"
-    reader.refuse("SD302", node, message, help_=instead or rule)
-
-
-def _spelled(node: ast.AST, name: str) -> str:
-    """A function, as the user's call spells it."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return ast.unparse(function) if isinstance(function, ast.Name | ast.Attribute) else name
-
-
-def call_method_of_number(
-    reader: Reader, owner: Value, name: str, args: Arguments, keywords: Keywords, node: ast.AST
-) -> Abstract:
-    """NumPy's numbers have the methods of arrays."""
-    if name in ("item", "tolist") and not args and not keywords:
-        return pythons_own(reader, pythons_copy(reader, owner, "float" if is_inexact(owner.type) else "int"))
-    if name == "copy" and not args and not keywords:
-        return owner
-    if name not in ARRAY_METHODS:
-        reader.refuse("SD203", node, f"the method `{name}` of {in_words(reader, owner)} is not supported")
-    return call_with(reader, Own(ARRAY_METHODS[name]), [owner, *args], keywords, node)

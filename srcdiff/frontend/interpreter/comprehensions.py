@@ -12,18 +12,13 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, IsWritten
 from srcdiff.frontend.interpreter.assignments import assign_target, assignment_statement
 from srcdiff.frontend.interpreter.branches_loops import for_over, iterated
+from srcdiff.frontend.interpreter.call_arguments import read_keywords
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, constant_set
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.generators import function_of, made_generator
-from srcdiff.frontend.interpreter.iteration import (
-    evaluate_elements,
-    go_through,
-    has_known_length,
-    read_keywords,
-    unpacked,
-)
+from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, has_known_length, unpacked
 from srcdiff.frontend.interpreter.list_storage import append, new_list
 from srcdiff.frontend.interpreter.made_dictionaries import dictionary_of_pairs, table_of_pairs
 from srcdiff.frontend.interpreter.tables import expression

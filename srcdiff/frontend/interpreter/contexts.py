@@ -17,22 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import (
-    MISSING,
-    Abstract,
-    Generated,
-    Partial,
-    Static,
-    class_of,
-    is_instance,
-)
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Generated, Partial, Static, class_of, is_instance
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import GOES_ON
 from srcdiff.frontend.interpreter.assignments import assign_target
+from srcdiff.frontend.interpreter.call_arguments import read_keywords
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with, evaluate
 from srcdiff.frontend.interpreter.generators import go_through_context
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
-from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
+from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.joins import caught, possible
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.statements import read_statements

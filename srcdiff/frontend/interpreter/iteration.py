@@ -6,9 +6,9 @@ import ast
 import enum
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -29,13 +29,12 @@ from srcdiff.frontend.domain.abstract_values import (
     Structured,
     Through,
     Tuple,
-    View,
     Zip,
     class_of,
     is_instance,
     is_none,
 )
-from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
+from srcdiff.frontend.domain.lattice import NOTHING
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import BREAKS, GOES_ON, Cells, Key
 from srcdiff.frontend.interpreter.arithmetic import binary
@@ -46,48 +45,22 @@ from srcdiff.frontend.interpreter.forks import branch_on, fork, leave_by, left_b
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.joins import possible
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.list_storage import (
-    append,
-    as_iteration,
-    contents_of_list,
-    is_row,
-    new_list,
-    of_numbers,
-    stored_contents,
-    top_of,
+from srcdiff.frontend.interpreter.known_iterations import (
+    elements_of_array,
+    places_of,
+    range_iteration,
+    require_same_lengths,
 )
+from srcdiff.frontend.interpreter.list_storage import append, as_iteration, contents_of_list, new_list, of_numbers
 from srcdiff.frontend.interpreter.materialization import AS_LIST, forced
 from srcdiff.frontend.interpreter.numbers import is_array, truth_of
 from srcdiff.frontend.interpreter.presence import checked, needed
 from srcdiff.frontend.interpreter.record_fields import any_field, element_of_records, is_record
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import GOES_THROUGH
-from srcdiff.ir.nodes import Block, Call, If, Index, Loop, Operation, Store, Value, walk
-from srcdiff.ir.primitives import length_of_range
+from srcdiff.frontend.interpreter.unchanged_iterables import nothing_changed, watching_items, watching_lengths
+from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
-from srcdiff.signature.trees import NODES
-
-_OVER_A_COPY = "iterate over a copy: `list(...)`"
-
-
-def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:
-    """Whether a value is another one, passed unchanged through branches and loops."""
-    if value is before:
-        return True
-    for operation in reversed(operations):
-        if isinstance(operation, If) and value in operation.outs:
-            k, sides = operation.outs.index(value), (operation.then, operation.orelse)
-            return all(is_still(side.yields[k], before, (*operations, *side.operations)) for side in sides)
-        if isinstance(operation, Loop) and value in operation.outs:
-            k, body = operation.outs.index(value), operation.body
-            stays = is_still(body.yields[k], operation.params[k], body.operations)
-            return stays and is_still(operation.inits[k], before, operations)
-    return False
-
-
-def _arguments(count: int) -> str:
-    return "argument 1" if count == 1 else f"arguments 1-{count}"
-
 
 NONE = Static(None)
 
@@ -145,51 +118,6 @@ def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tu
     reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be iterated")
 
 
-def places_of(reader: Reader, x: Each) -> Iteration:
-    """All places of an array, in one sequence."""
-    lengths = [as_value(reader, n) for n in x.shape]
-    total = reader.const(1)
-    for length in lengths:
-        total = reader.apply("multiply", total, length)
-
-    def element(k: Abstract) -> Abstract:
-        rest, indices = as_value(reader, k), list[Value]()
-        for length in reversed(lengths):
-            indices.insert(0, reader.apply("remainder", rest, length))
-            rest = reader.apply("floor_divide", rest, length)
-        place = Tuple(tuple(indices))
-        return place if x.of is None else Tuple((place, reader.load(x.of, tuple(indices))))
-
-    return Iteration(total, element)
-
-
-def elements_of_array(reader: Reader, array: Value, k: Abstract) -> Abstract:
-    position = as_value(reader, k)
-    if array.array.rank == 1:
-        return reader.load(array, (position,))
-    return reader.view(array, (Index(position),))
-
-
-def range_iteration(reader: Reader, x: Range) -> Iteration:
-    if isinstance(x.start, Static) and isinstance(x.stop, Static) and isinstance(x.step, Static):
-        length: Abstract = Static(length_of_range(x.start.value, x.stop.value, x.step.value))
-    elif isinstance(x.start, Static) and x.start.value == 0 and isinstance(x.step, Static) and x.step.value == 1:
-        stop = as_value(reader, x.stop)
-        length = reader.apply("where", reader.apply("greater", stop, reader.const(0)), stop, reader.const(0))
-    else:
-        length = reader.apply(
-            "range_length", as_value(reader, x.start), as_value(reader, x.stop), as_value(reader, x.step)
-        )
-
-    def element(k: Abstract) -> Abstract:
-        if isinstance(k, Static) and isinstance(x.start, Static) and isinstance(x.step, Static):
-            return Static(x.start.value + k.value * x.step.value)
-        scaled = reader.apply("multiply", as_value(reader, k), as_value(reader, x.step))
-        return reader.apply("add", as_value(reader, x.start), scaled)
-
-    return Iteration(length, element)
-
-
 def stored_iteration(reader: Reader, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
     """An iterable with known elements, zipped with one of unknown length."""
     if not items or not of_numbers(reader, Items(items)):
@@ -225,26 +153,6 @@ def zip_iteration(reader: Reader, x: Zip, node: ast.AST) -> Iteration | tuple[Ab
 def length_of(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> Abstract:
     known = known_length(reader, x)
     return x.length if known is None and isinstance(x, Iteration) else Static(known)
-
-
-def require_same_lengths(reader: Reader, lengths: list[Abstract], node: ast.AST) -> None:
-    """Raise `ValueError` as `zip(..., strict=True)` does: here before the first iteration, in Python after the last."""
-    values = [as_value(reader, n) for n in lengths]
-    if len({reader.size_key(n) for n in values}) < 2:
-        return
-    if reader.context.ends_early and not reader.frame.library:
-        message = "`zip` with `strict=True` is not supported in a loop that may end early"
-        reader.refuse("SD102", node, message, help_="compare the lengths before the loop")
-    shortest = values[0]
-    for value in values[1:]:
-        shortest = reader.apply("where", reader.apply("less", value, shortest), value, shortest)
-    for k, value in enumerate(values[1:], 1):
-        is_it = reader.apply("equal", value, shortest)
-        is_shorter = reader.apply("logical_and", is_it, reader.apply("less", value, values[0]))
-        reader.raise_if(is_shorter, ValueError, f"zip() argument {k + 1} is shorter than {_arguments(k)}")
-    for k, value in enumerate(values[1:], 1):
-        is_longer = reader.apply("greater", value, values[0])
-        reader.raise_if(is_longer, ValueError, f"zip() argument {k + 1} is longer than {_arguments(k)}")
 
 
 def for_each(reader: Reader, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
@@ -509,110 +417,9 @@ def go_through(
         nothing_changed(reader, with_reads.name, with_reads.reads, before, reader.operations[start:])
 
 
-def nothing_changed(
-    reader: Reader, name: str, reads: Iterable[Abstract], before: Cells, operations: list[Operation]
-) -> None:
-    """Check that a lazy iterator reads the same values as at its creation."""
-    reads = list(reads)
-    lists = [y for y in reads if isinstance(y, List)]
-    changed = any(reader.cells.get(y) is not before.get(y) for y in lists)
-    arrays = [a for y in reads for a in arrays_in(before[y] if isinstance(y, List) else y)]
-    for operation in walk(Block(tuple(operations))):
-        written = isinstance(operation, Store) and not all(is_apart(reader, operation.array, a) for a in arrays)
-        changed = changed or written or (bool(arrays) and isinstance(operation, Call))
-    if changed:
-        reader.refuse("SD206", None, f"the argument of `{name}` changes while it is iterated", help_=AS_LIST)
-
-
-def is_apart(reader: Reader, written: Value, array: Value) -> bool:
-    """Whether two values have no element in common. The storage of a list belongs to this list alone."""
-    if written in reader.storage or array in reader.storage:
-        return written is not array
-    return reader.disjoint(written, array)
-
-
 def of_its_own(reader: Reader, x: Abstract) -> Abstract:
     """The elements of an iterator that reads nothing lazily."""
     return x.items if isinstance(x, Drawn) and not x.reads else forced(reader, x)
-
-
-def watching_lengths(
-    reader: Reader, of: Abstract, found: Iteration, body: Callable[[Abstract], None], node: ast.AST
-) -> Callable[[Abstract], None]:
-    """The code of an iteration, with a check that the lists do not change their lengths."""
-    lengths = {h: as_value(reader, found.length) for h in handles(of)}
-
-    def watched(item: Abstract) -> None:
-        before = {h: reader.cells[top_of(reader, h)] for h in lengths}
-        body(item)
-        for handle, contents in before.items():
-            same_length(reader, handle, contents, lengths[handle], node)
-
-    return watched
-
-
-def watching_items(
-    reader: Reader, of: Abstract, items: tuple[Abstract, ...], body: Callable[[Abstract], None], node: ast.AST
-) -> Callable[[Abstract], None]:
-    """The same for an unrolled loop: the remaining elements must not change."""
-    before = {h: reader.cells[h] for h in handles(of)}
-    views = [(view, as_now(reader, view)) for view in views_in(of)]
-    iterations = itertools.count(1)
-
-    def watched(item: Abstract) -> None:
-        ahead = 0 if isinstance(of, Reversed) else next(iterations)
-        body(item)
-        for handle, contents in before.items():
-            if not stays_same(reader, contents, reader.cells.get(handle, contents), ahead):
-                reader.refuse("SD206", node, "the list changes while it is iterated", help_=_OVER_A_COPY)
-        for view, shown in views:
-            if not shows_the_same(shown, as_now(reader, view), ahead):
-                reader.refuse("SD206", node, "the dictionary changes while it is iterated", help_=_OVER_A_COPY)
-
-    return watched
-
-
-def views_in(x: Abstract) -> Iterator[View]:
-    """The views of dictionaries that an iterable goes through."""
-    match x:
-        case View():
-            yield x
-        case Enumerate() | Reversed():
-            yield from views_in(x.of)
-        case Zip():
-            yield from itertools.chain.from_iterable(map(views_in, x.of))
-
-
-def shows_the_same(before: Abstract, now: Abstract, ahead: int) -> bool:
-    """Whether a view of a dictionary has the same elements from a position on, and the same length."""
-    assert isinstance(before, View)
-    assert isinstance(now, View)
-    pairs = zip(NODES.leaves(Tuple(before.items[ahead:])), NODES.leaves(Tuple(now.items[ahead:])), strict=False)
-    return len(before.items) == len(now.items) and all(a is b or a == b for a, b in pairs)
-
-
-def stays_same(reader: Reader, before: Abstract, now: Abstract, ahead: int) -> bool:
-    """Whether a list has the same elements from a position on, and the same length."""
-    if now is before or not isinstance(before, Items):
-        return now is before
-    if isinstance(now, Items):
-        pairs = zip(before.items[ahead:], now.items[ahead:], strict=False)
-        return len(before.items) == len(now.items) and all(a is b for a, b in pairs)
-    is_as_long = isinstance(now, Stored) and reader.constants.get(now.length) == len(before.items)
-    return is_as_long and all(isinstance(i, List) for i in before.items)  # the lists have become rows
-
-
-def same_length(reader: Reader, handle: List, before: Abstract, length: Value, node: ast.AST) -> None:
-    """Refuse a list that changes its length during the iteration. For a list in a list, this is checked at run time."""
-    after = reader.cells.get(top_of(reader, handle), before)
-    if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
-        return
-    if is_row(reader, handle):
-        other = reader.apply("not_equal", stored_contents(reader, handle).length, length)
-        reader.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
-        return
-    if not is_still(after.length, before.length, reader.operations):
-        reader.refuse("SD206", node, "the list changes its length while it is iterated", help_=_OVER_A_COPY)
 
 
 def known_length(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> int | None:
@@ -664,23 +471,4 @@ def unpacked(reader: Reader, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]
         if known is None:
             reader.refuse("SD205", node, "the length of this sequence must be known at compile time")
         return tuple(found.element(Static(k)) for k in range(known))
-    return found
-
-
-def read_keywords(reader: Reader, node: ast.Call, read: Callable[[ast.expr], Abstract]) -> dict[str, Abstract]:
-    found: dict[str, Abstract] = {}
-    for keyword in node.keywords:
-        if keyword.arg is not None:
-            more: dict[Any, Abstract] = {keyword.arg: read(keyword.value)}
-        else:
-            given = needed(reader, evaluate(reader, keyword.value), node)
-            if not (isinstance(given, Record) and given.kind.is_mapping):
-                reader.refuse("SD102", node, f"`**` of {in_words(reader, given)} is not supported")
-            more = dict(zip(given.kind.names, given.items, strict=True))
-        for name, x in more.items():
-            if not isinstance(name, str):
-                reader.refuse("SD304", node, f"`**` of a dictionary needs strings as keys, but it has the key {name!r}")
-            if name in found:
-                reader.refuse("SD304", node, f"the keyword `{name}` is given twice")
-            found[str.__str__(name)] = x
     return found

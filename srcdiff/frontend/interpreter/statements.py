@@ -25,28 +25,12 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, handles, is_plain, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import (
-    BREAKS,
-    CONTINUES,
-    GOES_ON,
-    RAISES,
-    RETURNS,
-    Cells,
-    Hopeless,
-    NeverReturns,
-)
+from srcdiff.frontend.domain.state import BREAKS, CONTINUES, GOES_ON, RAISES, RETURNS, Cells, Hopeless, NeverReturns
 from srcdiff.frontend.interpreter.aliases import forget_doubts, forget_same_lists
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, remove_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
-from srcdiff.frontend.interpreter.forks import (
-    closing_escapes,
-    fork,
-    is_among,
-    knowing_exit,
-    leave_by,
-    or_die,
-)
+from srcdiff.frontend.interpreter.forks import closing_escapes, fork, is_among, knowing_exit, leave_by, or_die
 from srcdiff.frontend.interpreter.indexing import index_of_instance
 from srcdiff.frontend.interpreter.instances import call_special, defines
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
