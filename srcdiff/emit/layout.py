@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
@@ -30,11 +30,14 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array
+from srcdiff.ir.words import own_name
 
 _LONGEST = 16  # operations in one expression; a longer one is split by a variable
 _LONGEST_SUM = 6  # the same, for a sum that is continued in the next statement
 _LONGEST_DERIVATIVE = 2  # the same, for a named derivative
 _LONGEST_TWICE = 3  # the same, for an expression that is written several times
+_OFTEN = 3  # a length that is written so often gets a name
+_LENGTHS = {1: ("n",), 2: ("rows", "columns")}
 
 
 _SUMS = ("add", "subtract")
@@ -52,6 +55,11 @@ class Layout:
     positions: dict[Operation, tuple[int, int]] = field(default_factory=dict)
     """The start of an operation, and its end, which is later if it has blocks."""
     used: set[Value] = field(default_factory=set)
+    lengths: dict[Value, str] = field(default_factory=dict)
+    """The names of lengths that the text would repeat."""
+
+    def is_named_length(self, operation: Operation) -> bool:
+        return isinstance(operation, Dim) and operation.out in self.lengths
 
     def is_inlined(self, operation: Operation) -> bool:
         """Whether the operation is part of an expression. A pop is always a statement, because it changes the stack."""
@@ -59,9 +67,10 @@ class Layout:
         return bool(values) and not isinstance(operation, Pop) and all(v in self.inlined for v in values)
 
 
-def lay_out(function: Function) -> Layout:
+def lay_out(function: Function, taken: Iterable[str] = ()) -> Layout:
+    """Lay out a function. The names `taken` are not available for lengths."""
     layout = Layout()
-    _Inline(function, layout).run()
+    _Inline(function, layout, frozenset(taken)).run()
     _Segments(function, layout).run()
     return layout
 
@@ -72,8 +81,8 @@ class _Inline:
     An element, or a counter plus a constant, may be written several times if it is used several times.
     """
 
-    def __init__(self, function: Function, layout: Layout) -> None:
-        self.function, self.layout = function, layout
+    def __init__(self, function: Function, layout: Layout, taken: frozenset[str]) -> None:
+        self.function, self.layout, self.taken = function, layout, taken
         self.sites: dict[Value, Sites] = points_to(function)
         self.uses: dict[Value, int] = {}
         stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
@@ -87,6 +96,40 @@ class _Inline:
     def run(self) -> None:
         self.count(self.function.body)
         self.block(self.function.body)
+        self.name_lengths()
+
+    def name_lengths(self) -> None:
+        """A length of a vector or a matrix that the text would repeat is assigned to a variable."""
+        parts: dict[Value, list[Value]] = {}
+        for operation in walk(self.function.body):
+            if self.layout.is_inlined(operation):
+                for value in operation.uses():
+                    parts.setdefault(value, []).append(operation.defines()[0])
+
+        def times_written(value: Value) -> int:
+            """How often the text has the value, also as a part of an expression that is written several times."""
+            return self.uses.get(value, 0) + sum(times_written(whole) - 1 for whole in parts.get(value, ()))
+
+        lengths = [o for o in self.function.body.operations if isinstance(o, Dim) and self.has_no_name(o)]
+        often = {o.array for o in lengths if times_written(o.out) >= _OFTEN}
+        often = {array for array in often if array.array.rank == 2} or often
+        if len(often) != 1:
+            return  # `x.shape[0]` says which array it belongs to
+        operations = list(walk(self.function.body))
+        values = [*self.function.params, *(v for o in operations for v in (*o.defines(), *o.inner()))]
+        taken = self.taken | {own_name(v) for v in values}
+        for operation in lengths:
+            if operation.array not in often or times_written(operation.out) == 1:
+                continue
+            name = _LENGTHS[operation.array.array.rank][operation.axis]
+            if name not in taken:
+                self.layout.lengths[operation.out] = name
+                del self.layout.inlined[operation.out]
+
+    @staticmethod
+    def has_no_name(length: Dim) -> bool:
+        """Whether a length of a vector or a matrix has no name, but its array has."""
+        return not length.out.name and bool(length.array.name) and 1 <= length.array.array.rank <= 2
 
     def count(self, block: Block) -> None:
         for operation in block.operations:

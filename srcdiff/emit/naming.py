@@ -180,6 +180,8 @@ class _Namer:
             return given[0]
         if not self.counters.isdisjoint(members):
             return self.unused("step", "iteration")
+        if members[0] in self.layout.lengths:
+            return self.layout.lengths[members[0]]
         described = {words_for(m, self.definition.get) for m in members}
         if len(described) == 1 and "" not in described:
             return described.pop()

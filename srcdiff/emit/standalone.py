@@ -378,7 +378,7 @@ class _Taking:
                 if all(isinstance(item, Static) for item in value.items):
                     return _tuple(["None"] * len(value.items))
                 if isinstance(of, Stored) and of.element.kind != "value":
-                    raise NotExportedError("adjoints of lists of other things than numbers cannot be exported")
+                    raise NotExportedError("adjoints of lists can be exported only if the lists contain numbers")
                 return _tuple([f"np.array({text}, dtype=float)", *["None"] * (len(value.items) - 1)])
             case Tuple() if isinstance(of, Parts):
                 each = enumerate(zip(value.items, of.items, strict=True))

@@ -135,7 +135,7 @@ def write_function(
 class _Writer:
     def __init__(self, function: Function, reserved: Sequence[str], objects: Objects, spelling: Spelling) -> None:
         self.function, self.objects, self.spelling = function, objects, spelling
-        self.layout: Layout = lay_out(function)
+        self.layout: Layout = lay_out(function, {*reserved, *objects})
         self.names = give_names(function, self.layout, {*reserved, *objects})
         self.text = Text()
         self.depth = 1
@@ -311,7 +311,8 @@ class _Writer:
     def block(self, block: Block) -> None:
         visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         for k, operation in enumerate(visible):
-            if isinstance(operation, Comment) and any(isinstance(o, Comment) for o in visible[k + 1 : k + 2]):
+            following = (o for o in visible[k + 1 :] if not self.layout.is_named_length(o))
+            if isinstance(operation, Comment) and isinstance(next(following, None), Comment):
                 self.reversing = self.reversing or operation.text == "reverse sweep"
                 continue  # the section would be empty
             self.statement(operation)

@@ -899,7 +899,7 @@ def test_jacobians_and_their_like_have_a_source() -> None:
     assert "x_bar" in chosen.source  # which needs one sweep, not three
     several = srcdiff.jacobian(squares, directions=2, backend="python")
     several(np.ones(3))
-    assert "for start in range(0, x.shape[0], 2):" in several.source
+    assert "for start in range(0, n, 2):" in several.source
 
 
 def test_source_shows_every_mode() -> None:

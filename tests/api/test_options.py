@@ -190,4 +190,4 @@ def test_flags_of_fastmath_are_taken_by_all(flags: Any) -> None:
 def test_more_directions_than_there_are_numbers_give_the_same() -> None:
     few = srcdiff.jacobian(square, directions=1000, mode="forward", backend="python")
     assert few(X).tolist() == [[2.0, 0.0], [0.0, 4.0]]
-    assert "range(0, x.shape[0], 1000)" in few.source
+    assert "range(0, n, 1000)" in few.source

@@ -546,7 +546,7 @@ def test_loop_for_one_element_of_the_border_is_a_branch() -> None:
 
     text = adjoint_text(energy, np.ones(5))
 
-    assert "    if x.shape[0] > 1:\n        x_bar[0] -= 2 * (x[1] - x[0])\n" in text
+    assert "    if n > 1:\n        x_bar[0] -= 2 * (x[1] - x[0])\n" in text
     assert "minimum" not in text
     for n in range(6):
         x = np.arange(float(n)) ** 2  # whole numbers, so that sums are exact in any order
@@ -555,6 +555,46 @@ def test_loop_for_one_element_of_the_border_is_a_branch() -> None:
         expected[:-1] -= 2.0 * np.diff(x)
         for backend in ("python", "numba"):
             assert np.array_equal(expected, srcdiff.grad(energy, backend=backend)(x))
+
+
+def test_length_that_the_text_would_repeat_has_a_name() -> None:
+    def decay(w: float, x: np.ndarray) -> float:
+        u = 0.5
+        for i in range(len(x)):
+            u -= np.sin(w * u) * x[i]
+        return u
+
+    def decay_of_n(n: float, x: np.ndarray) -> float:
+        return decay(n, x)
+
+    def loss(w: np.ndarray, a: np.ndarray) -> float:
+        total = 0.0
+        for i in range(a.shape[0]):
+            z = 0.0
+            for j in range(a.shape[1]):
+                z += a[i, j] * w[j]
+            total += np.exp(-z)
+        return total / a.shape[0]
+
+    vector, matrix = adjoint_text(decay, 1.5, np.ones(5)), adjoint_text(loss, np.ones(3), np.ones((2, 3)))
+
+    assert "    n = x.shape[0]\n" in vector
+    assert 1 == vector.count("x.shape[0]")
+    assert "x.shape[0] - 1" in adjoint_text(decay_of_n, 1.5, np.ones(5))  # `n` is a name of the user
+    assert "    rows = a.shape[0]\n    columns = a.shape[1]\n    # reverse sweep\n" in matrix
+
+
+def test_lengths_of_several_vectors_keep_the_names_of_their_arrays() -> None:
+    def f(w: np.ndarray, x: np.ndarray) -> float:
+        h = np.zeros(len(w))
+        for t in range(len(x)):
+            h = np.tanh(w * h + x[t])
+        return np.sum(h)
+
+    text = adjoint_text(f, np.ones(2), np.ones(3))
+
+    assert "range(x.shape[0] - 1, -1, -1)" in text
+    assert "range(w.shape[0])" in text
 
 
 def test_line_of_the_user_is_quoted_once() -> None:
