@@ -139,7 +139,7 @@ class ThreadLoops:
 
     def choice(self, loop: Loop) -> Shared | Alone:
         if not loop.counted or loop.count is not None:
-            return Alone("how many iterations it has shows only when it ends")
+            return Alone("its trip count is known only when it ends")
         trips = self.trips(loop)
         if trips is not None and trips < FEW:
             return Alone("it has few iterations")
@@ -204,7 +204,7 @@ class ThreadLoops:
             case Call():
                 return f"it calls `{operation.function}`, which is recursive"
             case Library(function=name) if (call := LIBRARY[name].call) is not None:
-                return f"it calls `{call.__name__}`, a function of Python"
+                return f"it calls the Python function `{call.__name__}`"
             case Push() | Pop() | Peek() if operation.stack not in own:
                 return "its iterations share a stack"
             case NewStack() if isinstance(operation.out.type, Array):
@@ -232,7 +232,7 @@ class ThreadLoops:
         effects = dependence.effects((loop,))
         written = [x for x in effects.stores if not memory(x.array) <= own]
         if any(memory(x.array) & own for x in written):
-            return Alone("a name refers to an array of one iteration, or of all")
+            return Alone("a name may refer to an array of one iteration, or to one that all iterations share")
         for store in written:
             if memory(store.array) & effects.reads:
                 return Alone(f"iterations read {_named(store.array)} as a whole while others write to it")

@@ -315,7 +315,7 @@ def _differing(k: int, leaves: Sequence[Part], lengths: Sequence[int]) -> ValueE
         if shape != first:
             difference = f"`{leaf.name}` of element {k} has the shape {shape}, that of element 0 has {first}"
             break
-    return ValueError(f"the results of all elements of a batch have the same shape: {difference}")
+    return ValueError(f"the results of all elements of a batch must have the same shape: {difference}")
 
 
 def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str:

@@ -123,7 +123,7 @@ class CFunction:
             raise NotExportedError(f"{self!r} cannot be a library for C: {error}") from None
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} is an address of this process: make it again in the other")
+        raise TypeError(f"{self!r} is valid only in this process: call `cfunc` again in the other one")
 
     def __repr__(self) -> str:
         return f"<C function of {self.derivative!r}, {self.n} parameters>"

@@ -436,7 +436,7 @@ class Derivative:
         bound = self.bound(args, kwargs)
         inner = [name for name in self.wrt if name not in self.names]
         if inner or not self.wrt:
-            what = f"`{inner[0]}` is not an argument" if inner else "it has no arguments to differentiate by"
+            what = f"`{inner[0]}` is not an argument" if inner else "there is nothing to differentiate with respect to"
             raise TypeError(f"{self!r} has no flat view: {what}")
         if any(
             refers_to_itself(argument) for name, argument in zip(self.names, bound, strict=True) if name in self.wrt

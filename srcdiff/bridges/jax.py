@@ -242,7 +242,7 @@ class Operation:
         """The name of the compiled function for XLA, which is compiled at the first request."""
         if batch not in self.handlers:
             if not self.root.is_current():
-                raise RuntimeError(f"{self.place} has changed, or what it reads from outside, since JAX has traced it")
+                raise RuntimeError(f"{self.place} or a variable that it reads has changed since JAX traced it")
             name = f"srcdiff_{self.name}_{next(_count)}"
             _alive.append(self._compiled(batch))
             address = _alive[-1][0].address

@@ -217,7 +217,7 @@ class SourceOp(Op):  # type: ignore[misc]
             return [shapes[self.places.index(k)] for k in self.like]
         if all(kind.is_number for kind in self.outs):
             return [() for _ in self.outs]
-        raise ShapeError(f"the shape of {self.name} is known when it has run")
+        raise ShapeError(f"the shape of {self.name} is known only after it has run")
 
     def connection_pattern(self, node: Any) -> Any:
         return [[self.kinds[k].is_active] * len(self.outs) for k in self.places]
@@ -286,7 +286,9 @@ class SourceOp(Op):  # type: ignore[misc]
     def compiled(self) -> Any:
         """The function for the graph that PyTensor compiles by Numba: tensors without axes are arrays without axes."""
         if not self.is_current():
-            raise RuntimeError(f"{written.place_of(self.f)} has changed, or what it reads, since the graph was built")
+            raise RuntimeError(
+                f"{written.place_of(self.f)} or a variable that it reads has changed since the graph was built"
+            )
         specialisation = self.specialisation
         place_of = {k: n for n, k in enumerate(self.places)}
         constants, call = Constants(), []

@@ -52,8 +52,8 @@ _kind(
 _kind(
     "SD201",
     "a value of an unsupported type",
-    "pass numbers, arrays of numbers, strings, None, functions, enum members, or tuples, lists, dictionaries and "
-    "dataclasses of these",
+    "pass numbers, arrays of numbers, strings, None, functions, enum members, instances of your own classes, or "
+    "tuples, lists and dictionaries of these",
     "def f(x, z):\n    return x\n",
     "1.5, b'bytes'",
 )

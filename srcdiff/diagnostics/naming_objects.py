@@ -202,8 +202,8 @@ def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
     if dtype == np.uint64:
         return "an array of uint64", "pass signed integers: `.astype(np.int64)`"
     kinds = {"U": "strings", "S": "bytes", "O": "objects", "M": "dates", "m": "durations", "V": "records"}
-    known = "pass each field as an array: `a['name']`" if dtype.kind == "V" else "pass numbers: `.astype(float)`"
-    return f"an array of {kinds.get(dtype.kind, dtype)}", known
+    known = {"V": "pass each field as an array: `a['name']`", "U": "pass a list of the strings: `.tolist()`"}
+    return f"an array of {kinds.get(dtype.kind, dtype)}", known.get(dtype.kind, "pass numbers: `.astype(float)`")
 
 
 def is_plain(value: Any) -> bool:

@@ -129,7 +129,7 @@ def require_number(result: Abstract, has_aux: bool, span: Span | None) -> None:
         case Static():
             refuse(f"the result is {named(scalar.value)}, not one float")
         case _:
-            refuse("the result is not a number, not one float")
+            refuse("the result is not a number")
 
 
 def are_lengths(x: Abstract) -> list[bool]:

@@ -106,8 +106,8 @@ def derivative_types(derivative: Derivative) -> list[Type]:
 
 def complex_jacobian(span: Span | None) -> Problem:
     """A matrix of complex numbers is the whole derivative only if the function is holomorphic."""
-    message = "the Jacobian by complex numbers, or of complex results, is no matrix here"
-    help_ = "take real and imaginary parts as arguments; `jacobian` itself has them as pairs, or `holomorphic=True`"
+    message = "a Jacobian of complex numbers is not supported inside a differentiated function"
+    help_ = "take the real and the imaginary part as arguments, or call `jacobian` outside of the function"
     return Problem("SD404", message, span, help=help_)
 
 

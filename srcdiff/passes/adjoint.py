@@ -331,7 +331,7 @@ class Adjoint:
                 assert loop is not None and decision.slot is not None and decision.added is not None
                 after, added = self.restored(loop, decision.slot), self.by_formula(decision.added, at)
                 return self.builder.apply("subtract", after, added, name=value.name)
-        raise InternalError(f"no way to have a value again: {decision}")
+        raise InternalError(f"no way to recompute a value: {decision}")
 
     def index_again(self, loop: MirrorLoop, at: Mirror) -> Value:
         if loop.loop.counted:

@@ -88,7 +88,8 @@ def without_rule(call: Any, count: int, span: Span | None) -> Problem:
     if call.call is not None:
         is_second = call.call.derivative == NO_SECOND
         help_ = _OF_EXTERNAL_RULES if is_second else "pass `vjp`, `jvp` or `differences` to `srcdiff.external`"
-        return Problem("SD301", f"`{call.name}` is called as it is, and has {call.call.derivative}", span, help=help_)
+        message = f"`{call.name}` is an external function, and has {call.call.derivative}"
+        return Problem("SD301", message, span, help=help_)
     help_ = declared_as(call.name, count, can_be_called=True)
     return Problem("SD301", f"`{call.name}` has no derivative rule", span, help=help_)
 

@@ -161,7 +161,7 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
         overridden = [n for n in layout.extra if hasattr(layout.kind, n)] if layout is not None else []
         if layout is not None and overridden:
             which = f"`{overridden[0]}` of its class {layout.kind.__name__}"
-            raise TypeError(f"a value in `{name}` overrides {which}, so that it cannot be made again from a vector")
+            raise TypeError(f"a value in `{name}` overrides {which}, so it cannot be rebuilt from a vector")
     for part in VALUES.named(floats_for_integers(value), name, Layout.attribute):
         leaf = part.value
         if is_on_device(leaf):

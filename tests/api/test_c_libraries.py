@@ -197,7 +197,7 @@ def test_what_needs_python_is_refused_with_a_reason(tmp_path):
 
     with pytest.raises(NotExportedError, match=r"cannot be a library for C: it calls linear algebra of SciPy"):
         srcdiff.grad(eigenvalues).cfunc(np.ones(3), np.eye(3)).export(tmp_path)
-    with pytest.raises(NotExportedError, match=r"it calls Python, or functions that are in its process only"):
+    with pytest.raises(NotExportedError, match=r"it calls Python, or functions that exist only in its process"):
         srcdiff.grad(printed).cfunc(1.0).export(tmp_path)
     with pytest.raises(ValueError, match="'<lambda>' is not a name in C: pass `name`"):
         srcdiff.grad(lambda x: x * x).cfunc(1.0).export(tmp_path)

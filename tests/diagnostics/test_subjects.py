@@ -43,8 +43,10 @@ CASES = [
     (lambda x: sum(k * x for k, _ in itertools.groupby([1, 1])), "the class `groupby`", "write a loop"),
     (lambda x: threading.Thread(target=one).start(), "the class `Thread`", "call the function itself"),
     (lambda x: scipy.linalg.schur(np.eye(2) * x)[0][0, 0], "`scipy.linalg.schur` is not among", "rule_for"),
-    (lambda x: float(open("f").read()) * x, "`io.open`", "read the numbers outside"),  # noqa: PTH123
+    (lambda x: float(open("f").read()) * x, "`open`", "read the numbers outside"),  # noqa: PTH123
     (lambda x: globals()["x"] * x, "`globals`", "write the names themselves"),
+    (lambda x: x * len({1, 2}.union({3})), "`union` of a set", "use a list"),
+    (lambda x: np.sum(np.full((1, 1, 1, 1, 2), x)[np.ones((1, 1, 1, 1, 2)) > 0]), "more than 4 axes", "`a.ravel()["),
     (lambda x: id(x) * x, "`id`", "compare objects with `is`"),
     (lambda x: np.save("f", x), "`np.save`", ""),
     (lambda x: [x] * x, "this operation of a list and a float", ""),

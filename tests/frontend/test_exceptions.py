@@ -274,7 +274,7 @@ def recursive(x: Any, n: int) -> Any:
 @pytest.mark.parametrize(
     ("function", "arguments", "words"),
     [
-        (eigenvalues, (np.eye(2),), "which no test can foresee"),
+        (eigenvalues, (np.eye(2),), "which no test can predict"),
         (chosen, (np.ones(3),), "which an array of indices may raise"),
         (unclear, (np.ones(3), 1), "Python's numbers or NumPy's"),
         (leaves_in_finally, (1.5,), "`return` in `finally` is not supported"),

@@ -484,18 +484,18 @@ def written_before_a_generator(x):
     [
         (value_of_yield_from, "the value of `yield from`"),
         (written_before_a_generator, "`zip` changes while it is iterated"),
-        (maybe_used_in_a_loop, "may have been gone through"),
+        (maybe_used_in_a_loop, "may have been consumed already"),
         (used_after_break, "ended early"),
         (second_next, "ended early"),
         (two_generators, "zip.*several generators"),
-        (recursive, "recursive generators"),
+        (recursive, "recursive generator"),
         (left_in_a_try, "while a `try` in the generator"),
         (chained, "`chain` of a generator"),
         (answered, "send"),
         (generator, "is a generator"),
         (measured, "has no length"),
         (ordered_set, "set"),
-        (set_of_values, "a set of other things"),
+        (set_of_values, "a set may contain constant"),
     ],
 )
 def test_what_a_generator_or_a_set_cannot_do_is_refused_with_its_line(function: Any, message: str) -> None:

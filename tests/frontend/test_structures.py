@@ -386,7 +386,7 @@ HEAVY = Heavy(2.0)
         (lambda x: Doubled(x).x, (1.5,), "overrides methods of a named tuple"),
         (lambda x, p: p.x * x, (1.5, Doubled(1.0)), "an instance of `Doubled`"),
         (unpacked, (1.5, Elsewhere(1.0, 2.0)), "an instance of `Elsewhere`"),
-        (lambda x: Tripled(x).a, (1.5,), "defines how its attributes are accessed"),
+        (lambda x: Tripled(x).a, (1.5,), "defines `__setattr__`, which is not supported"),
         (lambda x, items: items[0] * x, (1.5, Shifted([1.0, 2.0])), "an instance of `Shifted`"),
         (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "an instance of `Pairs`"),
         (lambda x: np.sum(MATRIX * MATRIX) * x, (1.5,), "an instance of `matrix`"),

@@ -185,7 +185,7 @@ def lengths_function(
 def refuse_complex(program: Program, span: Span | None) -> None:
     """Complex numbers have no kernels yet."""
     if complex_values(program):
-        message = "complex numbers cannot be computed on the GPU yet"
+        message = "a kernel of yours cannot compute with complex numbers"
         raise DifferentiationError([Problem("SD501", message, span, help='use `backend="numba"`')])
 
 

@@ -154,7 +154,7 @@ def _reason(missing: Sequence[str]) -> str:
         return f"it calls linear algebra of SciPy ({', '.join(missing)})"
     if any("parallel" in name or "threads" in name for name in missing):
         return f"it runs threads of Numba ({', '.join(missing)})"
-    return f"it calls Python, or functions that are in its process only ({', '.join(missing)})"
+    return f"it calls Python, or functions that exist only in its process ({', '.join(missing)})"
 
 
 def _object_file(text: str, compiled: Any, objects: Mapping[str, Any]) -> tuple[bytes, str]:

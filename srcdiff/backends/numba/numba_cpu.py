@@ -219,7 +219,7 @@ def element_of(type_: Any) -> Any:
     from numba.core import types
 
     if not isinstance(type_, types.Array) or type_.ndim == 0:
-        raise TypeError(f"an argument of the Numba type {type_} has no element for each call of a batch")
+        raise TypeError(f"an argument of the Numba type {type_} cannot be batched")
     if type_.ndim == 1:
         return type_.dtype
     return type_.copy(ndim=type_.ndim - 1, layout="C" if type_.layout == "C" else "A")
@@ -249,7 +249,7 @@ def body_of_batch(compiled: Any, passed: Sequence[str], elements: Sequence[Any],
             parts = [structure(t, f"{text}[{k}]") for k, t in enumerate(items)]
             return f"({', '.join(parts)},)"
         if not isinstance(type_, types.Array | types.Number | types.Boolean):
-            raise TypeError(f"a result of the Numba type {type_} has no batch")
+            raise TypeError(f"a function whose result has the Numba type {type_} cannot be batched")
         leaves.append((text, type_))
         name = f"out_{len(leaves) - 1}"
         return f"{name}.reshape((count,) + {text}.shape)" if isinstance(type_, types.Array) else f"{name}[:, 0]"

@@ -293,7 +293,7 @@ def call_nditer(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
     """The elements in memory order."""
     if not (isinstance(of, Value) and isinstance(of.type, Array) and of in reader.contiguous):
         message = "`np.nditer` is supported for one contiguous array, without options"
-        reader.refuse("SD102", node, message, help_="go through `a.ravel()`, or `np.ndindex(a.shape)`")
+        reader.refuse("SD102", node, message, help_="iterate over `a.ravel()`, or `np.ndindex(a.shape)`")
     return call_named(reader, "ravel", node, of)
 
 

@@ -81,7 +81,7 @@ def call_generalized_ufunc(
     where = {axis: (k, len(core) - i) for k, core in enumerate(cores[: function.nin]) for i, axis in enumerate(core)}
     unknown = [axis for core in cores for axis in core if axis not in where]
     if unknown and len(args) < count:
-        message = f"the size of the axis `{unknown[0]}` of the result of `{name}` is that of no argument"
+        message = f"no argument of `{name}` has the axis `{unknown[0]}` of the result, so its size is not known"
         reader.refuse("SD304", node, message, help_="pass an array for the result")
     kinds = [t.dtype if isinstance(t, types.Array) else t for t in _arguments_of(signatures[0])]
     dtypes = [np.dtype(str(kind)) for kind in kinds]

@@ -273,7 +273,7 @@ def dictionary_pop(
 ) -> Abstract:
     there = is_there(reader, changed(reader, owner, node), key, node)
     if default is not MISSING and not isinstance(there, Static):
-        reader.refuse("SD205", node, "it is not known here whether the key is in the dictionary")
+        reader.refuse("SD205", node, "srcdiff cannot tell here whether the key is in the dictionary")
     if default is not MISSING and there == Static(False):
         return default
     return remove_item(reader, owner, key, node)
@@ -286,7 +286,7 @@ def dictionary_setdefault(
     own = changed(reader, owner, node)
     there = is_there(reader, own, key, node)
     if not isinstance(there, Static):
-        reader.refuse("SD205", node, "it is not known here whether the key is in the dictionary")
+        reader.refuse("SD205", node, "srcdiff cannot tell here whether the key is in the dictionary")
     if not there.value:
         write_item(reader, owner, key, default, node)
     return read_item(reader, own, key, node)

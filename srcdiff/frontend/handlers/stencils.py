@@ -132,7 +132,7 @@ class _Relative(ast.NodeTransformer):
             return self.generic_visit(node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(parts) != self.rank or any(isinstance(p, ast.Slice | ast.Starred) for p in parts):
-            self.refuse(node, f"a stencil reads `{ast.unparse(node)}`, which is no element")
+            self.refuse(node, f"a stencil reads `{ast.unparse(node)}`, which is not one element")
         if not isinstance(node.ctx, ast.Load):
             self.refuse(node, "a stencil writes to its argument")
         for k, part in enumerate(parts):
@@ -149,7 +149,7 @@ class _Relative(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.relative:
-            self.refuse(node, f"a stencil uses `{node.id}` in another way than to read an element")
+            self.refuse(node, f"a stencil may only read single elements of `{node.id}`")
         return node
 
     def refuse(self, node: ast.expr, message: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics.naming_objects import instead_of
 from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Record, Static, Text, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
@@ -213,7 +214,10 @@ def signed(reader: Reader, primitive: str, value: Value, dtype: str, node: ast.A
 def matrix_product(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
     for x in (left, right):
         if not is_array(x) and not isinstance(x, List | Tuple):
-            reader.refuse("SD203", node, f"`@` of {in_words(reader, x)} is not defined", help_="use `*` for numbers")
+            foreign = x.value if isinstance(x, Static) else 0
+            is_number = isinstance(foreign, int | float | complex)
+            help_ = "use `*` for numbers" if is_number else instead_of(type(foreign))
+            reader.refuse("SD203", node, f"`@` of {in_words(reader, x)} is not defined", help_=help_)
     return call_named(reader, "matmul", node, left, right)
 
 

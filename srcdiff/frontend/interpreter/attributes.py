@@ -136,6 +136,9 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(getattr(base.value, node.attr))
         case Static() if type(base.value) in (complex, float, int) and node.attr == "conjugate":
             return Method(as_value(reader, base), node.attr)
+        case Static(value=frozenset()):
+            message = f"`{node.attr}` of a set is not supported"
+            reader.refuse("SD203", node, message, help_="use a list, or a dictionary with these keys")
         case Static() if not isinstance(base.value, str):
             reader.refuse(
                 "SD203",

@@ -143,7 +143,7 @@ def enter_object(reader: Reader, manager: Abstract, item: ast.withitem, entered:
         return
     code = reader.exit
     if caught(possible(reader, code)) and reads_exception:
-        message = "`__exit__` reads the exception, which is supported only where none is caught"
+        message = "`__exit__` reads the exception, which is not supported inside of a `try`"
         reader.refuse("SD101", node, message, help_="use `try` and `except`")
     key = (reader.context.exits, f"%left_{node.lineno}_{node.col_offset}")
     reader.cells[key] = code
@@ -162,7 +162,7 @@ def refuse_suppressing(reader: Reader, leave: Abstract, node: ast.AST) -> bool:
     captured = capture(target).node
     returned = [n.value for n in ast.walk(captured) if isinstance(n, ast.Return) and n.value is not None]
     if not all(isinstance(x, ast.Constant) and not x.value for x in returned):
-        message = "`__exit__` may return a true value, which would end an exception"
+        message = "`__exit__` may return a true value, which would suppress an exception"
         reader.refuse("SD101", node, message, help_="return nothing, and use `try` and `except`")
     _, *given = [a.arg for a in (*captured.args.posonlyargs, *captured.args.args)]
     given += [captured.args.vararg.arg] if captured.args.vararg is not None else []

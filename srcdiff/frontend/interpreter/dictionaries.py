@@ -196,7 +196,7 @@ def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node
     known = constant_key(reader, x, key, node)
     owner = changed(reader, x, node)
     if isinstance(reader.typed.get(x.site), types.Integer) and not is_hashed(value):
-        message = "a dictionary of Numba's that has integers gets another value, which Numba converts"
+        message = "this stores another type in a dictionary of integers, and Numba would convert the value"
         reader.refuse("SD203", node, message, help_="convert it: `int(...)`")
     reader.cells[cell_of(reader, owner, known)] = value
 
@@ -215,6 +215,6 @@ def constant_set(reader: Reader, items: Iterable[Abstract], node: ast.AST) -> Ab
     """A set of constants. It supports membership tests, but no operation that depends on an order."""
     values = [x.value if isinstance(x, Static) else MISSING for x in items]
     if not all(isinstance(v, bool | int | float | str | enum.Enum) for v in values):
-        message = "a set of other things than constant numbers, strings and enum members is not supported"
+        message = "a set may contain constant numbers, strings and enum members only"
         reader.refuse("SD102", node, message, help_="use a list or a tuple")
     return Static(frozenset(values))

@@ -247,13 +247,13 @@ def require_foreseen(reader: Reader, handler: Handler, operations: list[Operatio
             refuse_unforeseen(reader, node, np.linalg.LinAlgError, operation, "that this call may raise")
         if isinstance(operation, Call | Derivative | Custom) and handler.clauses:
             what = {Call: "a recursive function", Derivative: "a derivative", Custom: "a function with a rule"}
-            message = f"{what[type(operation)]} is called in a `try`, which could not catch what it raises"
+            message = f"{what[type(operation)]} is called in a `try`, but the `try` could not catch its exceptions"
             reader.refuse("SD101", node, message, help_="call it outside of the `try`")
 
 
 def refuse_unforeseen(
     reader: Reader, node: ast.Try, kind: type[BaseException], operation: Operation, where: str
 ) -> None:
-    message = f"this `try` catches a `{kind.__name__}` {where}, which no test can foresee"
+    message = f"this `try` catches a `{kind.__name__}` {where}, which no test can predict"
     problem = Problem("SD101", message, operation.span or reader.span_of(node), help="test the condition with `if`")
     raise Refusal(problem)

@@ -70,7 +70,7 @@ def go_through_generator(
     """
     state = reader.cells.get((x.number, "%spent"), MISSING)
     if not isinstance(state, Static):
-        message = f"`{x.name}(...)` may have been gone through already"
+        message = f"`{x.name}(...)` may have been consumed already"
         problem = Problem("SD104", message, reader.span_of(node), help="make a list of it: `list(...)`")
         either = state.problem if isinstance(state, Poison) else None
         if either in reader.culprits:
@@ -79,12 +79,12 @@ def go_through_generator(
     if state == _SPENT:
         return Static(GOES_ON)
     if state == _LEFT:
-        message = f"`{x.name}(...)` is gone through again, after a loop over it has ended early"
-        reader.refuse("SD104", node, message, help_="go through it once, or make a list of it: `list(...)`")
+        message = f"`{x.name}(...)` is consumed again, after a loop over it has ended early"
+        reader.refuse("SD104", node, message, help_="consume it once, or make a list of it: `list(...)`")
     identity = (x.function, "generator")
     active = reader.context.active_calls
     if any(identity == call for call, _ in active):
-        message = f"`{x.name}` goes through itself: recursive generators are not supported"
+        message = f"`{x.name}` is a recursive generator, which is not supported"
         reader.refuse("SD104", node, message, help_="write a function that appends to a list")
     consumer = Consumer(take, reader.context, loop)
     before = reader.exit

@@ -33,6 +33,9 @@ from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Block, If, Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import Array
 
+_MOST_AXES = 4
+"""How many axes a mask may have: `nonzero` makes a vector of positions for each of them."""
+
 
 class Picked:
     """The elements that index arrays select: the array, their number, and the index of each."""
@@ -281,6 +284,9 @@ def choose_elements(
 
 
 def positions_of(reader: Reader, mask: Lazy, node: ast.AST) -> tuple[Abstract, ...]:
+    if mask.rank > _MOST_AXES:
+        help_ = "use vectors: `a.ravel()[mask.ravel()]`"
+        reader.refuse("SD303", node, f"a mask with more than {_MOST_AXES} axes is not supported", help_=help_)
     found = call_named(reader, "nonzero", node, mask)
     assert isinstance(found, Tuple)
     return found.items

@@ -145,7 +145,7 @@ def require_usual_access(reader: Reader, kind: type, names: tuple[str, ...], nod
         if is_written_by_attrs(method):
             continue
         if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
-            message = f"`{kind.__name__}` defines how its attributes are accessed, which is not supported"
+            message = f"`{kind.__name__}` defines `{method.__name__}`, which is not supported"
             reader.refuse("SD102", node, message, help_="use properties")
 
 

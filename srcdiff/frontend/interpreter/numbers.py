@@ -91,8 +91,8 @@ def of_large(reader: Reader, target: Any, large: Static, node: ast.AST) -> Abstr
 
 
 _DIFFERENTIATED = (
-    "the integer that the caller passes is differentiated, as a float: choose other arguments or attributes by `wrt`, "
-    "or declare the attribute as an integer in its class (`n: int`)"
+    "the derivative is taken with respect to this integer, so it is a float: choose other arguments or attributes by "
+    "`wrt`, or declare the attribute as an integer in its class (`n: int`)"
 )
 
 

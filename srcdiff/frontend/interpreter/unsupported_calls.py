@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) 
         if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
             reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays", help_=rule)
         reader.refuse("SD301", node, f"`np.{name}` has no derivative rule", help_=rule)
-    name = name.removeprefix("builtins.")
+    if getattr(builtins, short := getattr(target, "__name__", ""), None) is target:
+        name = short
     reason, instead = instead_of_call(target)
     if type(target).__module__.startswith("numba."):
         reason, instead = "", "call the Python function that Numba compiled, with arrays or in a loop"
