@@ -23,8 +23,10 @@ from srcdiff.frontend.rows import ROWS
 from srcdiff.frontend.source.accepted import REFUSED
 from srcdiff.ir.primitives import PRIMITIVES, Primitive
 from srcdiff.library import (
+    arranging,
     building,
     indices,
+    joining,
     linear_algebra,
     mathematics,
     products,
@@ -107,7 +109,9 @@ _CHAPTERS: dict[str, Any] = {
     "Reductions": reductions,
     "Scans, differences and comparisons": scans,
     "Elements by their positions": indices,
-    "Building and rearranging": building,
+    "Building": building,
+    "Joining and padding": joining,
+    "Rearranging": arranging,
     "Sorting": sorting,
     "Products": products,
     "Linear algebra": linear_algebra,

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import (
+    arranging,
     building,
     fourier,
     indices,
+    joining,
     linear_algebra,
     mathematics,
     operators,
@@ -25,6 +27,8 @@ FUNCTIONS: dict[Any, Any] = {
     **scans.FUNCTIONS,
     **indices.FUNCTIONS,
     **building.FUNCTIONS,
+    **joining.FUNCTIONS,
+    **arranging.FUNCTIONS,
     **sorting.FUNCTIONS,
     **products.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
@@ -79,7 +83,7 @@ METHODS: dict[str, Any] = {
     **{name: getattr(np, name) for name in _NAMED},
     "compress": indices.compressed,
     "fill": indices.fill,
-    "flatten": building.flatten,
+    "flatten": arranging.flatten,
     "partition": sorting.partition_in_place,
     "put": indices.put,
     "sort": sorting.sort_in_place,

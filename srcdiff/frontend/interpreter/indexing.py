@@ -53,14 +53,14 @@ from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import SUBSCRIPTS, expression
 from srcdiff.ir.nodes import Dim, Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import BOOL, INT, Array
-from srcdiff.library import building
+from srcdiff.library import building, joining
 
 _INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
 
 
 _TRICKS: dict[type, Any] = {
-    type(np.r_): building.rows_joined,
-    type(np.c_): building.columns_joined,
+    type(np.r_): joining.rows_joined,
+    type(np.c_): joining.columns_joined,
     type(np.mgrid): building.dense_grid,
     type(np.ogrid): building.open_grid,
 }
