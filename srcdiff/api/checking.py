@@ -55,7 +55,7 @@ def check(
     """
     ORDER.checked("order", order)
     primal = derivative_of(f, "primal", 0, backend, options)
-    given = by_parameter(primal, with_own_arrays(args))
+    given = by_parameter(primal, with_own_arrays(args)[0])
     names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
     pairs = zip(primal.names, primal.bound(args, {}), strict=True)
     arguments = tuple(floats_for_integers(a) if n in names and VALUES.parts(a) is not None else a for n, a in pairs)

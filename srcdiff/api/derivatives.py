@@ -53,9 +53,10 @@ from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is
 from srcdiff.signature.descriptions import Description, Paths, paths_below, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
+from srcdiff.signature.foreign_arrays import Kind
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, key_of
-from srcdiff.signature.own_arrays import with_own_arrays
+from srcdiff.signature.own_arrays import NoArrayError, with_own_arrays
 from srcdiff.signature.trees import VALUES, refers_to_itself
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -69,7 +70,8 @@ for _module in (sparse_arrays, scipy_interpolate):
     _module.stand_for_scipys()
 _OURS = str(Path(__file__).parent.parent)
 _WORKSPACE = ("workspace",)
-_THE_ARRAY = "pass the array itself, not an object that has `__srcdiff_array__`"
+_AN_ARRAY = "pass an array of NumPy, for example `np.asarray(x)`, if NumPy's meaning is intended"
+_THE_ARRAY = "pass an array of NumPy, not an object that stands for one"
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
@@ -361,11 +363,32 @@ class Derivative:
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with the current defaults of the function, as numbers, arrays and structures."""
+        converted, kinds = self.converted(args, kwargs)
+        self.refuse_other_meanings(converted, kinds)
+        return converted
+
+    def converted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Kind]]:
+        """The same, and the kinds of foreign arrays that became arrays of NumPy."""
         given = self._bound(args, kwargs)
         try:
             return with_own_arrays(given)
-        except TypeError as error:
+        except NoArrayError as error:
             raise DifferentiationError([Problem("SD201", str(error), self.span)]) from None
+        except Exception as error:
+            place = f"`{self.function.__code__.co_qualname}`, {self.code.co_filename}:{self.code.co_firstlineno}"
+            error.add_note(f"in an argument of {place}, which srcdiff takes as an array of NumPy")
+            raise
+
+    def refuse_other_meanings(self, args: tuple[Any, ...], kinds: Sequence[Kind]) -> None:
+        """Refuse methods that do something else for arrays of NumPy than for the foreign ones in their place."""
+        if not any(kind.differing for kind in kinds):
+            return
+        for name, span in self.specialised(args).compiled.reading.meanings:
+            for kind in kinds:
+                if name in kind.differing:
+                    what = f"`{name}`" if name in ("==", "!=") else f"the method `{name.removesuffix('(...)')}`"
+                    message = f"an argument is an array of {kind.name}, where {what} is not the one of NumPy"
+                    raise DifferentiationError([Problem("SD201", message, span, help=_AN_ARRAY)])
 
     def _refuse_lost_writes(self, given: tuple[Any, ...], converted: tuple[Any, ...]) -> None:
         """Refuse to write to an array that stands for an object of the caller's: it may be a copy."""

@@ -47,8 +47,8 @@ _OF_CLASSES: dict[str, str] = {
     "numpy.matrix": "convert it to a plain array: `np.asarray(...)`",
     "scipy.sparse": "convert it to another format: `.tocsr()`",
     "scipy.interpolate": "use `np.interp`, `CubicSpline` or `make_interp_spline`",
-    "pandas": "convert it to an array: `.to_numpy()`",
-    "xarray": "convert it to an array: `.to_numpy()`",
+    "pandas": "convert it to an array: `.to_numpy()`, or use `srcdiff.bridges.arrays.accepting`",
+    "xarray": "convert it to an array: `.to_numpy()`, or use `srcdiff.bridges.arrays.accepting`",
     "torch": "convert it to an array: `.numpy()`",
 }
 """Replacements for instances, by their class or by the module that defines the class."""
@@ -201,8 +201,10 @@ def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
         return "an array of records", "pass each field as an array: `a['name']`"
     if dtype == np.uint64:
         return "an array of uint64", "pass signed integers: `.astype(np.int64)`"
-    kinds = {"U": "strings", "S": "bytes", "O": "objects", "M": "dates", "m": "durations", "V": "records"}
-    known = {"V": "pass each field as an array: `a['name']`", "U": "pass a list of the strings: `.tolist()`"}
+    kinds = {"U": "strings", "S": "bytes", "O": "objects", "M": "dates", "m": "durations"}
+    known = {"U": "pass a list of the strings: `.tolist()`"}
+    if dtype.type is np.void:  # other packages' numbers have the kind "V", too
+        kinds["V"], known["V"] = "records", "pass each field as an array: `a['name']`"
     return f"an array of {kinds.get(dtype.kind, dtype)}", known.get(dtype.kind, "pass numbers: `.astype(float)`")
 
 

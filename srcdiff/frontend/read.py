@@ -232,6 +232,7 @@ def _read(
         tuple(_changed_attributes(reader, given, before)),
         any(isinstance(o, Library) and is_seen(o.function) for o in walk(main.body)),
         frozenset(reader.unchosen),
+        tuple(reader.meanings),
     )
 
 

@@ -90,3 +90,6 @@ class Reading:
     """Whether it draws random numbers. Then it must not be called twice, because the draws would differ."""
     unchosen: frozenset[Value] = frozenset()
     """Parameters in active structures without derivative, because the caller has chosen others."""
+    meanings: tuple[tuple[str, Span], ...] = ()
+    """The methods and comparisons of whole arrays in the user's code, which other libraries may define otherwise: their
+    names, with `(...)` again if they have arguments, and their places."""

@@ -1,4 +1,4 @@
-"""Objects of users' classes that stand for arrays: `__srcdiff_array__`, and `np.asarray` of objects from outside."""
+"""Objects that stand for arrays: `__srcdiff_array__`, arrays of other libraries, `np.asarray` of outside objects."""
 
 from __future__ import annotations
 
@@ -137,19 +137,112 @@ def test_what_is_neither_array_nor_number_is_refused(wrong: Any) -> None:
         srcdiff.grad(energy, backend="python")(Field(wrong))
 
 
+class Multiplied(Converted):
+    """A class with an operator of its own."""
+
+    def __mul__(self, other: Any) -> Any:
+        return 3.0
+
+
 @pytest.mark.parametrize(
     ("given", "help_"),
     [
-        (Converted(X), "`np.asarray(...)`, or define `Converted.__srcdiff_array__`"),
+        (Multiplied(X), "`np.asarray(...)`, or define `Multiplied.__srcdiff_array__`"),
         (array.array("d", X), "convert it to an array: `np.asarray(...)`"),
-        (memoryview(X), "convert it to an array: `np.asarray(...)`"),
+        (np.ma.array(X), "convert it to a plain array: `.filled(...)`"),
     ],
-    ids=["__array__", "array", "memoryview"],
+    ids=["operator", "array", "subclass"],
 )
 def test_argument_with_operators_of_its_own_is_refused(given: Any, help_: str) -> None:
     with pytest.raises(srcdiff.DifferentiationError) as caught:
         srcdiff.grad(energy, backend="python")(given)
     assert help_ in str(caught.value)
+
+
+# -- arrays of other libraries; PyTorch and JAX are in tests/bridges --------------------------------------------------
+
+
+class Exchanged:
+    """An array that speaks DLPack only."""
+
+    def __dlpack__(self, **further: Any) -> Any:
+        return X.__dlpack__(**further)
+
+    def __dlpack_device__(self) -> Any:
+        return X.__dlpack_device__()
+
+    def ravel(self) -> Any:
+        return self
+
+
+FOREIGN = [Converted(X), Exchanged(), memoryview(X)]
+
+
+@pytest.mark.parametrize("given", FOREIGN, ids=lambda given: type(given).__name__)
+def test_foreign_array_is_taken_in_all_modes(given: Any) -> None:
+    def weighed(p: Any) -> Any:
+        return p["scale"] * energy(p["x"])
+
+    plain, foreign = ({"x": x, "scale": 2.0} for x in (X, given))
+
+    assert srcdiff.grad(energy, backend="python")(given).tolist() == GRADIENT
+    assert srcdiff.vjp(energy, given, backend="python")[1](1.0)[0].tolist() == GRADIENT
+    assert srcdiff.jvp(energy, (given,), (np.ones(3),), backend="python") == (15.0, 13.0)
+    assert srcdiff.jacobian(lambda x: x * x, backend="python")(given).tolist() == np.diag(2.0 * X).tolist()
+    assert srcdiff.hvp(energy, backend="python")(given, np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="python"))(given).tolist() == (2.0 * X).tolist()
+    srcdiff.check(energy, given, backend="python")
+    assert str(srcdiff.grad(weighed, backend="python")(foreign)) == str(srcdiff.grad(weighed, backend="python")(plain))
+
+
+@pytest.mark.numba
+def test_compiled_code_reads_the_memory_of_a_foreign_array() -> None:
+    x = X.copy()
+    gradient = srcdiff.grad(energy)
+    view = memoryview(x)
+    assert gradient(x).tolist() == gradient(view).tolist() == GRADIENT
+    x[0] = 5.0
+    assert gradient(view)[0] == 11.0
+
+
+def test_foreign_array_is_not_written_to() -> None:
+    def doubled(x: Any) -> Any:
+        x *= 2.0
+        return np.sum(x * x)
+
+    x = X.copy()
+    assert srcdiff.grad(doubled, backend="python")(memoryview(x)).tolist() == [8.0, 16.0, 24.0]
+    assert x.tolist() == X.tolist()
+    with pytest.raises(srcdiff.DifferentiationError, match="writes to `x`, which is converted to an array"):
+        srcdiff.differentiable(doubled, backend="python")(memoryview(x))
+
+
+def raveled(x: Any) -> Any:
+    return np.sum((2.0 * x).ravel())
+
+
+def test_method_that_the_foreign_class_has_too_is_refused() -> None:
+    gradient = srcdiff.grad(lambda x: raveled(x), backend="python")
+    with pytest.raises(srcdiff.DifferentiationError, match="array of `Exchanged`, where the method `ravel` is not"):
+        gradient(Exchanged())
+    with pytest.raises(srcdiff.DifferentiationError, match="where the method `ravel` is not"):
+        srcdiff.batched(srcdiff.grad(lambda x, y: raveled(x * y), backend="python"), over="x")(X, Exchanged())
+    assert gradient(X).tolist() == gradient(memoryview(X)).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(srcdiff.DifferentiationError, match="an array of `memoryview`, where `!=` is not"):
+        srcdiff.grad(lambda x: np.sum(x * (x != 2.0)), backend="python")(memoryview(X))
+
+
+def test_exceptions_of_the_library_name_the_function() -> None:
+    class Broken:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            raise RuntimeError("it is on another device")
+
+    with pytest.raises(RuntimeError, match="on another device") as caught:
+        srcdiff.grad(energy, backend="python")(Broken())
+    assert "in an argument of `energy`" in caught.value.__notes__[0]
+    state = State(X, 2.0)
+    state.unused = Broken()
+    assert srcdiff.grad(lambda s: energy(s.field), backend="python")(state).field.tolist() == GRADIENT
 
 
 # -- from outside ----------------------------------------------------------------------------------------------------

@@ -114,6 +114,8 @@ class Reader(Shapes):
         """Calls of unknown functions, as problems for a backend that does not know these functions either."""
         self.differences: dict[tuple[str, int], str] = {}
         """Lines where functions compiled by Numba give different numbers, and the reason."""
+        self.meanings: dict[tuple[str, Span], None] = {}
+        """The methods and comparisons of whole arrays in the user's code, and their places."""
 
         # -- the program, besides its operations
         self.guards = Guards()
@@ -381,6 +383,13 @@ class Reader(Shapes):
         """Record a guard for an outside value, unless our own functions read it."""
         if not self.frame.library:
             self.guards.add(place, value)
+
+    def note_meaning(self, name: str, node: ast.AST, *, has_arguments: bool = False) -> None:
+        """Record a method or comparison of an array, unless our own functions use it."""
+        if not self.frame.library:
+            self.meanings[name, self.span_of(node)] = None
+            if has_arguments:
+                self.meanings[f"{name}(...)", self.span_of(node)] = None
 
     # -- operations --------------------------------------------------------------------------------------------------
 

@@ -289,6 +289,8 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
         return is_identical(reader, left, right, isinstance(op, ast.IsNot), node)
     if isinstance(op, ast.In | ast.NotIn):
         return contains(reader, left, right, isinstance(op, ast.NotIn), node)
+    if isinstance(op, ast.Eq | ast.NotEq) and (_is_array(left) or _is_array(right)):
+        reader.note_meaning("==" if isinstance(op, ast.Eq) else "!=", node)
     primitive, fold = _COMPARE[type(op)]
     if isinstance(left, Static) and isinstance(right, Static):
         try:

@@ -115,6 +115,8 @@ def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywo
             return call_with(reader, read_attribute(reader, chosen, method.name, node), args, keywords, node)
 
         return for_the_chosen(reader, owner, called, node)
+    if is_array(owner):
+        reader.note_meaning(method.name, node, has_arguments=bool(args or keywords))
     named = ARRAY_METHODS.get(method.name)
     if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
         if rule_declared_for(reader, owner) is not None:
