@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import sys
 from collections.abc import Callable
 from concurrent import futures
@@ -104,14 +106,38 @@ def by_dask(client: Any, work: Work) -> Vector:
         chunk, place = (source, k) if is_sent_whole else (work.source[k], -1)
         leaves.append(run(program, work.what, params, vector, chunk, place, work.args))
     total = tree_of(list(leaves), add)
+    client = client or _client_of(dask.base.get_scheduler())
     if client is None:
-        (result,) = dask.compute(total)
+        with _shown({leaf.key for leaf in leaves}, work.progress):
+            (result,) = dask.compute(total)
     else:
         future, *each = client.compute([total, *(leaves if work.progress else [])], retries=RETRIES)
         if work.progress is not None:
             _follow(each, work.progress)
         result = future.result()
     return result  # type: ignore[no-any-return]
+
+
+def _client_of(scheduler: Any) -> Any:
+    """The client whose method the default scheduler of Dask is; None if it runs in this process."""
+    owner = getattr(scheduler, "__self__", None)
+    return owner if type(owner).__module__.split(".")[0] == "distributed" else None
+
+
+def _shown(keys: set[Any], progress: Progress | None) -> contextlib.AbstractContextManager[Any]:
+    """A context in which schedulers of Dask in this process show the progress."""
+    if progress is None:
+        return contextlib.nullcontext()
+    from dask.callbacks import Callback
+
+    done = itertools.count(1)
+
+    def after(key: Any, *_: Any) -> None:
+        if key in keys:
+            progress(next(done), len(keys))
+
+    made: contextlib.AbstractContextManager[Any] = Callback(posttask=after)
+    return made
 
 
 def _follow(each: list[Any], progress: Progress) -> None:
@@ -133,8 +159,14 @@ def by_ray(work: Work) -> Vector:
     for k in range(len(work.source)):
         chunk, place = (source, k) if is_sent_whole else (work.source[k], -1)
         leaves.append(run.remote(program, work.what, params, vector, chunk, place, work.args))
+    total = tree_of(leaves, add.remote)
     try:
-        return ray.get(tree_of(leaves, add.remote))  # type: ignore[no-any-return]
+        if work.progress is not None:
+            waiting = leaves
+            for done in range(1, len(leaves) + 1):
+                _, waiting = ray.wait(waiting, num_returns=1)
+                work.progress(done, len(leaves))
+        return ray.get(total)  # type: ignore[no-any-return]
     except ray.exceptions.RayTaskError as error:
         raise error.as_instanceof_cause() from None
 

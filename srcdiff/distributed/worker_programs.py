@@ -69,7 +69,10 @@ class Program:
             case "value":
                 if self.primal.specialised(self.primal.bound(given, {})).compiled.writes:
                     given = VALUES.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, given)
-                return np.array([self.primal(*given)], dtype=np.float64)
+                value = self.primal(*given)
+                if np.ndim(value):
+                    raise TypeError(f"the loss of a chunk must be one float, not an array of shape {np.shape(value)}")
+                return np.array([value], dtype=np.float64)
             case "gradient":
                 value, gradient = self.gradient(*given)
                 return np.concatenate([[value], view.ravel(gradient)])

@@ -91,13 +91,36 @@ end program
 """
 
 
-@pytest.mark.skipif(shutil.which("gfortran") is None, reason="there is no gfortran")
-def test_a_program_in_fortran(tmp_path):
+RUST = """
+use std::os::raw::{c_int, c_void};
+
+#[link(name = "misfit")]
+extern "C" {
+    fn misfit(n: i64, x: *const f64, gradient: *mut f64, value: *mut f64, data: *mut c_void) -> c_int;
+}
+
+fn main() {
+    let x = [0.1f64, 1.0, 0.5];
+    let (mut gradient, mut value) = ([0.0f64; 3], 0.0f64);
+    let code = unsafe { misfit(3, x.as_ptr(), gradient.as_mut_ptr(), &mut value, std::ptr::null_mut()) };
+    println!("{} {:e} {:e} {:e} {:e}", code, value, gradient[0], gradient[1], gradient[2]);
+}
+"""
+LANGUAGES = {
+    "gfortran": ("main.f90", FORTRAN, ["-L.", "-lmisfit", "-Wl,-rpath,."]),
+    "rustc": ("main.rs", RUST, ["-L.", "-Clink-arg=-Wl,-rpath,."]),
+}
+
+
+@pytest.mark.parametrize("compiler", LANGUAGES)
+def test_a_program_in_another_language(compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
     c = made()
     c.export(tmp_path)
-    (tmp_path / "main.f90").write_text(FORTRAN)
-    link = ["main.f90", "-o", "main", "-L.", "-lmisfit", "-Wl,-rpath,."]
-    subprocess.run(["gfortran", *link], cwd=tmp_path, check=True)
+    file, text, link = LANGUAGES[compiler]
+    (tmp_path / file).write_text(text)
+    subprocess.run([compiler, file, "-o", "main", *link], cwd=tmp_path, check=True)
     code, *numbers = subprocess.run(
         ["./main"], cwd=tmp_path, capture_output=True, text=True, check=True, env={}
     ).stdout.split()

@@ -90,10 +90,18 @@ def test_arrays_of_dask_where_they_lie(client):
 
 def test_the_default_scheduler():
     x, y = data()
+    done = []
     with dask.config.set(scheduler="synchronous"):
-        total = distributed.squares_over(residuals, distributed.rows(x, y, size=130), on="dask", backend="python")
+        total = distributed.squares_over(
+            residuals,
+            distributed.rows(x, y, size=130),
+            on="dask",
+            progress=lambda k, n: done.append((k, n)),
+            backend="python",
+        )
         here = distributed.squares_over(residuals, distributed.rows(x, y, size=130), backend="python")
         np.testing.assert_array_equal(flat(total.gauss_newton(PARAMS, VECTOR)), flat(here.gauss_newton(PARAMS, VECTOR)))
+    assert [(k, len(done)) for k in range(1, len(done) + 1)] == done
 
 
 def test_progress_and_mini_batches(client):

@@ -1,10 +1,12 @@
 """Sums over data by Ray: tasks in other processes give the bits of one process. Run by .ci/bridges."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from srcdiff import distributed
-from tests.distributed.losses import PARAMS, VECTOR, chunk, data, fails_late, logistic
+from tests.distributed.losses import PARAMS, VECTOR, chunk, data, dies_once, fails_late, logistic, residuals
 
 ray = pytest.importorskip("ray")
 
@@ -26,6 +28,30 @@ def test_tasks_agree_to_the_last_bit_with_one_process():
     assert here(PARAMS) == there(PARAMS)
     np.testing.assert_array_equal(flat(here.grad(PARAMS)), flat(there.grad(PARAMS)))
     np.testing.assert_array_equal(flat(here.hvp(PARAMS, VECTOR)), flat(there.hvp(PARAMS, VECTOR)))
+
+
+def test_products_mini_batches_progress_and_data_that_is_sent():
+    x, y = data()
+    source, done = distributed.rows(x, y, size=130), []
+    here, there = (
+        distributed.squares_over(residuals, source, on=on, backend="python", progress=shown)
+        for on, shown in ((None, False), ("ray", lambda k, n: done.append((k, n))))
+    )
+    assert here(PARAMS) == there(PARAMS)
+    assert [(k, len(source)) for k in range(1, len(source) + 1)] == done
+    np.testing.assert_array_equal(flat(here.gauss_newton(PARAMS, VECTOR)), flat(there.gauss_newton(PARAMS, VECTOR)))
+    assert [part(PARAMS) for part in here.batches(2, seed=5)] == [part(PARAMS) for part in there.batches(2, seed=5)]
+
+
+def test_a_worker_that_is_killed_changes_nothing(tmp_path):
+    source = distributed.made(5, functools.partial(dies_once, str(tmp_path / "marker")))
+    value, gradient = distributed.sum_over(logistic, source, on="ray", backend="python").value_and_grad(PARAMS)
+    assert (tmp_path / "marker").exists()
+    expected, slope = distributed.sum_over(logistic, distributed.made(5, chunk), backend="python").value_and_grad(
+        PARAMS
+    )
+    assert expected == value
+    np.testing.assert_array_equal(flat(slope), flat(gradient))
 
 
 def test_exceptions_of_the_function():

@@ -211,3 +211,5 @@ def test_bad_input():
         LOSS([(x, y)]).hvp(PARAMS, {"w": np.ones(2), "b": 0.0})
     with pytest.raises(srcdiff.DifferentiationError, match=r"test_sums\.py"):
         distributed.sum_over(lambda p, x: eval("p"), [x], backend="python").grad(1.0)
+    with pytest.raises(TypeError, match=r"must be one float, not an array of shape \(40, 3\)"):
+        distributed.sum_over(lambda p, x: p * x, [x], backend="python")(1.0)
