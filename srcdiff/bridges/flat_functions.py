@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from srcdiff.api.derivatives import Derivative
 from srcdiff.api.hessian_products import hvp
 from srcdiff.api.jacobians import hessian, jacobian
 from srcdiff.api.reverse import value_and_grad
+from srcdiff.bridges import written_functions as written
+from srcdiff.diagnostics import DifferentiationError
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import VALUES, parts_of
@@ -59,8 +62,18 @@ def short_name(name: str, argument: str, between: str = ".") -> str:
 class Flat:
     """A function of structured parameters and data, as functions of a vector: its value and its derivatives."""
 
-    def __init__(self, f: Function, x0: Any, args: Sequence[Any], backend: str) -> None:
-        self.f, self.x0, self.backend = f, x0, backend
+    def __init__(
+        self,
+        f: Function,
+        x0: Any,
+        args: Sequence[Any],
+        backend: str,
+        caller: str = "an optimiser",
+        of: Function | None = None,
+    ) -> None:
+        self.f, self.x0, self.backend, self.caller = f, x0, backend, caller
+        self.of = of or f
+        """The user's function."""
         self.gradient = value_and_grad(f, backend=backend)
         self.view: FlatView = self.gradient.ravel(x0, *args)
         if not self.view.size:
@@ -84,7 +97,19 @@ class Flat:
 
     def _called(self, g: Any, args: tuple[Any, ...]) -> Any:
         positional, named = self.gradient.spread(args)
-        return g(*positional, **named)
+        with self.place():
+            return g(*positional, **named)
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """Exceptions get a note with the user's function and its line: compiled code is in no traceback."""
+        try:
+            yield
+        except DifferentiationError:
+            raise  # it shows the line
+        except Exception as error:
+            error.add_note(f"in {written.place_of(self.of)}, called by {self.caller}")
+            raise
 
     def value(self, x: Any) -> Any:
         """The result of the function. If it writes to its arguments, it gets copies."""
@@ -129,12 +154,13 @@ class Flat:
         total = _weighted(self.f, value)
         if total is None:
             return None
-        flat = Flat(total, self.x0, (np.zeros(np.size(value)),), self.backend)
+        flat = Flat(total, self.x0, (np.zeros(np.size(value)),), self.backend, self.caller, self.of)
         return lambda x, weights: flat.hessian(x, np.array(weights, dtype=float))
 
     def hessian_product(self, x: Any, vector: Any) -> np.ndarray[Any, Any]:
         """The Hessian times a vector."""
-        return self.view.ravel(self._product.at(self.view.arguments(x), self.view.unravel(vector)))
+        with self.place():
+            return self.view.ravel(self._product.at(self.view.arguments(x), self.view.unravel(vector)))
 
 
 def _blocks(of: Any, blocks: Any, name: str) -> Sequence[Any]:

@@ -49,7 +49,7 @@ def minuit(
         An object of iminuit. Its parameters have the names of the keys and attributes that lead to them. Also, `fitted`
         are the parameters with the structure of `x0`.
     """
-    flat = Flat(f, x0, args, backend)
+    flat = Flat(f, x0, args, backend, "iminuit")
     parts = [part for part in flat.view.parts for _ in range(part.size)]
     names = [short_name(name, part.argument) for name, part in zip(flat.view.names, parts, strict=True)]
     names = [_with_index(name, whole) for name, whole in zip(names, flat.view.names, strict=True)]

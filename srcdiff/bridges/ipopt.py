@@ -41,7 +41,7 @@ def minimize(
         `params`, the parameters with the structure of `x0`; `x`, the same as a vector; `fun`, the value; `success`,
         `message`, and `view`. `info` is what cyipopt returns.
     """
-    program = _Program(Flat(f, x0, args, backend), [_Constraint(*one, x0, backend) for one in constraints])
+    program = _Program(Flat(f, x0, args, backend, "Ipopt"), [_Constraint(*one, x0, backend) for one in constraints])
     view = program.flat.view
     problem = cyipopt.Problem(
         n=view.size,
@@ -63,7 +63,7 @@ class _Constraint:
     """The values of a constraint between bounds."""
 
     def __init__(self, fun: Function, lower: Any, upper: Any, x0: Any, backend: str) -> None:
-        self.flat = Flat(fun, x0, (), backend)
+        self.flat = Flat(fun, x0, (), backend, "Ipopt")
         self.size = self.flat.values(self.flat.view.x).size
         self.lower = np.broadcast_to(np.asarray(-np.inf if lower is None else lower, dtype=float), (self.size,))
         self.upper = np.broadcast_to(np.asarray(np.inf if upper is None else upper, dtype=float), (self.size,))

@@ -46,7 +46,7 @@ def function(f: Function, *, shape: Callable[..., Sequence[int]] | None = None, 
 
     Args:
         f: A function of numbers and arrays that returns a float or an array, or several. They may be in tuples, lists
-            and dictionaries.
+            and dictionaries. Arguments may also be in named tuples and dataclasses.
         shape: If `f` returns arrays, a function of the same arguments that returns their shapes, with the structure of
             the results. The shape of a number is `()`.
         backend: As for `srcdiff.grad`. `"python"` runs the generated code without compiling it, called back by JAX.

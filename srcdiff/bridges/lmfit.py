@@ -47,7 +47,7 @@ def minimize(
         them, joined by `_`. Also, `fitted` are the parameters with the structure of `x0`, and `view` is their view
         as a vector.
     """
-    flat = Flat(residuals, x0, args, backend)
+    flat = Flat(residuals, x0, args, backend, "lmfit")
     names = _names(flat)
     unknown = {*fixed} - {*names}
     if unknown:

@@ -45,7 +45,7 @@ def minimize(
         `params`, the parameters with the structure of `x0`; `x`, the same as a vector; `fun`, the value; `success`,
         `message`, and `view`. `info` is the object of NLopt.
     """
-    flat = Flat(f, x0, args, backend)
+    flat = Flat(f, x0, args, backend, "NLopt")
     number = getattr(nlopt, algorithm, None)
     if not isinstance(number, int):
         raise ValueError(f"NLopt has no algorithm {algorithm!r}")
@@ -56,7 +56,7 @@ def minimize(
     problem.set_upper_bounds(bound(flat.view, upper, np.inf))
     for functions, add in ((equal, problem.add_equality_mconstraint), (below, problem.add_inequality_mconstraint)):
         for function in functions:
-            one = Flat(function, x0, (), backend)
+            one = Flat(function, x0, (), backend, "NLopt")
             add(_kept(_constraint(one), raised), np.full(one.values(one.view.x).size, tolerance))
     for name, value in (settings or {"xtol_rel": 1e-10, "ftol_rel": 1e-10}).items():
         if not hasattr(problem, f"set_{name}"):

@@ -49,7 +49,7 @@ class Component(om.ExplicitComponent):  # type: ignore[misc]
         text = f"def {name}(args, constants):\n    return f({', '.join(call)})\n"
         together = written.function_of(text, name, {"f": f})
         given = [tuple([bound.arguments[one] for one in names]) for names in (arguments, constants)]
-        self.f, self.flat = f, Flat(together, given[0], (given[1],), backend)
+        self.f, self.flat = f, Flat(together, given[0], (given[1],), backend, "OpenMDAO")
         self.places: dict[str, Any] = {}
         """The parts of the vector by the names of the inputs."""
         for part in self.flat.view.parts:
@@ -79,23 +79,16 @@ class Component(om.ExplicitComponent):  # type: ignore[misc]
 
     def compute(self, inputs: Any, outputs: Any, *discrete: Any) -> None:
         """Compute the outputs. If the function raises, none is written."""
-        values = self._called(self.flat.values, inputs)
+        values = self.flat.values(self._vector(inputs))
         for name, start, shape in self._rows():
             outputs[name] = values[start : start + int(np.prod(shape))].reshape(shape or (1,))
 
     def compute_partials(self, inputs: Any, partials: Any, *discrete: Any) -> None:
         """Compute the derivatives of all outputs by all inputs."""
-        jacobian = self._called(self.flat.jacobian, inputs)
+        jacobian = self.flat.jacobian(self._vector(inputs))
         for output, start, shape in self._rows():
             for name, part in self.places.items():
                 partials[output, name] = jacobian[start : start + int(np.prod(shape)), part.slice]
-
-    def _called(self, function: Function, inputs: Any) -> Any:
-        try:
-            return function(self._vector(inputs))
-        except Exception as error:
-            error.add_note(f"in {written.place_of(self.f)}, called by OpenMDAO")
-            raise
 
     def _rows(self) -> list[tuple[str, int, tuple[int, ...]]]:
         found, start = [], 0

@@ -67,7 +67,7 @@ def minimize(
             raise TypeError(f"`{name}` is computed by srcdiff: use `scipy.optimize.minimize` to pass your own")
     if hess not in (None, "matrix", "product"):
         raise ValueError(f"`hess` must be 'matrix' or 'product', not {hess!r}")
-    flat = Flat(f, x0, args, backend)
+    flat = Flat(f, x0, args, backend, "SciPy")
     given = [constraints] if isinstance(constraints, dict) or not isinstance(constraints, Sequence) else constraints
     takes_hessians = isinstance(method, str) and method.lower() == "trust-constr"
     made = [_flat_constraint(one, x0, backend, takes_hessians) for one in given]
@@ -100,13 +100,13 @@ def _flat_constraint(given: Any, x0: Any, backend: str, takes_hessian: bool) -> 
     if isinstance(given, dict):
         if given.get("jac") is not None:
             raise TypeError("the Jacobian of a constraint is computed by srcdiff: do not pass `jac`")
-        flat = Flat(given["fun"], x0, given.get("args", ()), backend)
+        flat = Flat(given["fun"], x0, given.get("args", ()), backend, "SciPy")
         return {"type": given["type"], "fun": flat.values, "jac": flat.jacobian}
     if not isinstance(given, optimize.NonlinearConstraint):
         return given  # of the vector
     if callable(given.jac):
         raise TypeError("the Jacobian of a constraint is computed by srcdiff: do not pass `jac`")
-    flat = Flat(given.fun, x0, (), backend)
+    flat = Flat(given.fun, x0, (), backend, "SciPy")
     further: dict[str, Any] = {"keep_feasible": given.keep_feasible, "jac": flat.jacobian}
     curvature = flat.curvature() if takes_hessian else None
     if curvature is not None:
@@ -146,7 +146,7 @@ def least_squares(
     """
     if "jac" in further:
         raise TypeError("`jac` is computed by srcdiff: use `scipy.optimize.least_squares` to pass your own")
-    flat = Flat(residuals, x0, args, backend)
+    flat = Flat(residuals, x0, args, backend, "SciPy")
     bounds = _bounds(flat.view, lower, upper, further)
     return _with_params(optimize.least_squares(flat.values, flat.view.x, flat.jacobian, **bounds, **further), flat)
 
@@ -180,7 +180,7 @@ def root(
     """
     if "jac" in further:
         raise TypeError("`jac` is computed by srcdiff: use `scipy.optimize.root` to pass your own")
-    flat = Flat(f, x0, args, backend)
+    flat = Flat(f, x0, args, backend, "SciPy")
     jac = {"jac": flat.jacobian} if method.lower() in _ROOTS_WITH_JACOBIAN else {}
     return _with_params(optimize.root(flat.values, flat.view.x, method=method, **jac, **further), flat)
 

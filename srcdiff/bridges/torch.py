@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import dataclasses
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,9 +55,10 @@ def function(f: Function, *, shape: Callable[..., Sequence[int]] | None = None) 
             the results. The shape of a number is `()`.
 
     Returns:
-        A function that takes tensors on the CPU for the arrays, and returns tensors. A tensor without axes stands for
-        a number. Tensors of floats get gradients; Python numbers, strings, and tensors of integers do not. Results
-        have the dtype of the tensors of floats.
+        A function that takes tensors on the CPU for the arrays, and returns tensors. They may be in tuples, lists,
+        dictionaries, named tuples and dataclasses. A tensor without axes stands for a number. Tensors of floats get
+        gradients; Python numbers, strings, and tensors of integers do not. Results have the dtype of the tensors of
+        floats.
     """
     return TorchFunction(f, shape)
 
@@ -67,15 +70,19 @@ class TorchFunction:
         plain = plain_function(f)
         if plain is None:
             raise TypeError(f"{f!r} is not a Python function: wrap it in a function or a lambda")
-        self.f, self.shape, self.name = f, shape, plain.__name__
+        self.f, self.shape, self.name, self.count = f, shape, plain.__name__, plain.__code__.co_argcount
         self.operators: dict[Any, UserOperator] = {}
         """The operators by the kinds of their arguments."""
+        self.flat: dict[tuple[str, ...], TorchFunction] = {}
+        """The same function of the tensors in structures, by the expressions of its arguments."""
         functools.update_wrapper(self, plain, updated=())
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         key = tuple([(a.dtype, a.dim() == 0) if isinstance(a, Tensor) else type(a) for a in args])
         operator = self.operators.get(key)
-        if operator is None:
+        if operator is None or kwargs:
+            if kwargs or len(args) != self.count or any(map(_is_structure, args)):
+                return self._of_structures(args, kwargs)
             operator = self.operator(*args)
         found = operator(*args)
         if operator.results.is_single:
@@ -90,8 +97,28 @@ class TorchFunction:
             self.operators[key] = UserOperator(self.f, kinds, self.shape, self.name, args)
         return self.operators[key]
 
+    def _of_structures(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with tensors in dictionaries and other structures, or by name."""
+        bound = inspect.signature(self.f, follow_wrapped=False).bind(*args, **kwargs)
+        bound.apply_defaults()
+        leaves: list[Any] = []
+        call = tuple(written.expressions(bound, leaves))
+        for name, leaf in leaves:
+            if not isinstance(leaf, Tensor) and type(leaf) not in _NUMBERS:
+                raise TypeError(f"`{name}` is a {type(leaf).__name__}: it must be a tensor, a number or a string")
+        flat = self.flat.get(call)
+        if flat is None:
+            name, count = written.identifier(self.name), len(leaves)
+            shape = None if self.shape is None else written.flattened(self.shape, "shape", call, count)
+            flat = self.flat[call] = TorchFunction(written.flattened(self.f, name, call, count), shape)
+        return flat(*[leaf for _, leaf in leaves])
+
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.torch.function({self.name})>"
+
+
+def _is_structure(value: Any) -> bool:
+    return isinstance(value, tuple | list | dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 
 
 class _Kind:
@@ -364,9 +391,6 @@ class UserOperator(SourceOperator):
         self, f: Function, kinds: Sequence[_Kind], shape: Callable[..., Any] | None, name: str, args: Sequence[Any]
     ) -> None:
         primal = Derivative(f, "primal", 0)
-        if primal.by_name or len(primal.names) != len(kinds):
-            parameters = ", ".join(primal.names)
-            raise TypeError(f"`{name}({parameters})` got {len(kinds)} arguments: it needs all of them, by position")
         if not any(kind.is_tensor for kind in kinds):
             raise TypeError(f"`{name}` got no tensor")
         examples = tuple([_example(kind, a) for kind, a in zip(kinds, args, strict=True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import linecache
@@ -75,7 +76,7 @@ def flattened(f: Function, name: str, call: Sequence[str], count: int, results: 
     args = ", ".join(_names("a", count))
     body = f"    result = f({', '.join(call)})\n"
     returned = f"({''.join(f'{one}, ' for one in results)})" if results else "result"
-    return function_of(f"def {name}({args}):\n{body}    return {returned}\n", name, {"f": f})
+    return function_of(f"def {name}({args}):\n{body}    return {returned}\n", name, {"f": f, **_classes})
 
 
 def expressions(bound: inspect.BoundArguments, leaves: list[Any]) -> Iterator[str]:
@@ -105,8 +106,36 @@ def expression(name: str, value: Any, leaves: list[Any]) -> str:
             raise TypeError(f"the keys of `{name}` must be strings or integers")
         pairs = [f"{key!r}: {expression(f'{name}[{key!r}]', item, leaves)}" for key, item in value.items()]
         return f"{{{', '.join(pairs)}}}"
+    fields = _fields_of(name, value)
+    if fields is not None:
+        parts = [f"{one}={expression(f'{name}.{one}', getattr(value, one), leaves)}" for one in fields]
+        return f"{_class_name(type(value))}({', '.join(parts)})"
     leaves.append((name, value))
     return f"a{len(leaves) - 1}"
+
+
+_classes: dict[str, type] = {}
+"""The classes of structures, by the names that written functions use for them."""
+
+
+def _class_name(kind: type) -> str:
+    known = next((name for name, one in _classes.items() if one is kind), None)
+    if known is None:
+        known = f"{identifier(kind.__name__)}_{len(_classes)}"
+        _classes[known] = kind
+    return known
+
+
+def _fields_of(name: str, value: Any) -> tuple[str, ...] | None:
+    """The fields of a dataclass or a named tuple, which its class takes by name; None for anything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        if not all(field.init for field in fields):
+            raise TypeError(
+                f"`{name}` is a {type(value).__name__}, which has fields that its constructor does not take"
+            )
+        return tuple([field.name for field in fields])
+    return value._fields if isinstance(value, tuple) and hasattr(value, "_fields") else None
 
 
 def place_of(f: Any) -> str:

@@ -3,7 +3,8 @@
 Run it by `python -m tests.bridges.sampler_figures`, with PyMC, nutpie, NumPyro and JAX installed.
 
 All samplers run in one process, one after the other, with equal numbers of chains, draws and processors. The effective
-sample size is that of the worst parameter. Compilation times are printed separately.
+sample size is that of the worst parameter. Compilation times are printed separately. Of at most three runs, as many as
+start within the first 10 seconds, the fastest counts.
 """
 
 from __future__ import annotations
@@ -219,13 +220,20 @@ def _seconds(call):
     return time.perf_counter() - start, result
 
 
+def _fastest(call):
+    runs = [_seconds(call)]
+    while len(runs) < 3 and sum(seconds for seconds, _ in runs) < 10.0:
+        runs.append(_seconds(call))
+    return min(runs, key=lambda pair: pair[0])
+
+
 def by_nutpie(name, made):
     compiling, compiled = _seconds(made)
 
     def sample():
         return nutpie.sample(compiled, draws=DRAWS, tune=TUNE, chains=CHAINS, cores=CORES, seed=1, progress_bar=False)
 
-    seconds, trace = min((_seconds(sample) for _ in range(3)), key=lambda pair: pair[0])
+    seconds, trace = _fastest(sample)
     _print(name, compiling, seconds, {n: trace.posterior[n].values for n in trace.posterior.data_vars})
 
 
@@ -234,9 +242,7 @@ def by_numpyro(name, model, *args, init=None):
     kernel = numpyro.infer.NUTS(model, init_strategy=init or numpyro.infer.init_to_median())
     sampler = numpyro.infer.MCMC(kernel, chain_method="vectorized", **options)
     first, _ = _seconds(lambda: sampler.run(jax.random.PRNGKey(0), *args))
-    seconds, _ = min(
-        (_seconds(lambda: sampler.run(jax.random.PRNGKey(1), *args)) for _ in range(3)), key=lambda p: p[0]
-    )
+    seconds, _ = _fastest(lambda: sampler.run(jax.random.PRNGKey(1), *args))
     _print(name, first - seconds, seconds, {n: np.asarray(v) for n, v in sampler.get_samples(True).items()})
 
 

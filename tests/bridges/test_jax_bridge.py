@@ -1,5 +1,7 @@
 """Functions of srcdiff in JAX: its own check of gradients passes, inside all transformations. Run by .ci/bridges."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -352,3 +354,36 @@ def test_sampler_of_blackjax():
     weights = np.exp([[log_density({"shift": a, "log_width": b}, [1.0, 2.0, 3.5]) for b in grid[1]] for a in grid[0]])
     expected = np.sum(weights * grid[0][:, None]) / np.sum(weights)
     np.testing.assert_allclose(np.mean(drawn["shift"]), expected, atol=0.1)  # its standard error is about 0.02
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Weights:
+    w: object
+    b: object
+
+
+def test_dataclasses_that_jax_knows():
+    def model(p, x):
+        return np.sum(np.tanh(p.w * x + p.b))
+
+    f, p, x = function(model), Weights(jnp.array([0.5, -1.0]), 0.25), jnp.array([1.0, 2.0])
+    found = jax.jit(jax.grad(f))(p, x)
+    expected = jax.grad(lambda p: jnp.sum(jnp.tanh(p.w * x + p.b)))(p)
+    np.testing.assert_allclose(found.w, expected.w)
+    np.testing.assert_allclose(found.b, expected.b)
+
+
+def test_derivatives_take_arrays_of_jax_without_the_bridge():
+    x, gradient = jnp.array([0.1, 0.3, 0.6, 1.0]), srcdiff.grad(loss, backend="python")
+    found = gradient(x, 2.0, 3.0)
+    assert np.ndarray is type(found)
+    np.testing.assert_array_equal(gradient(np.asarray(x), 2.0, 3.0), found)
+    for transform in (jax.jit, jax.vmap, jax.grad):
+        with pytest.raises(jax.errors.TracerArrayConversionError) as caught:
+            transform(lambda x: gradient(x, 2.0, 3.0))(x if transform is jax.jit else x[:, None] * x)
+        assert "in an argument of `loss`" in str(caught.value.__notes__)
+    with pytest.raises(srcdiff.DifferentiationError, match="an array of bfloat16"):
+        gradient(x.astype(jnp.bfloat16), 2.0, 3.0)
+    with pytest.raises(srcdiff.DifferentiationError):
+        srcdiff.grad(lambda x: np.sum(x.sort()), backend="python")(x)

@@ -127,8 +127,9 @@ class TestMinuit:
         assert ("w[0, 0]", "w[0, 1]") == tuple(name.replace("w.0", "w[0, 0]") for name in fit.parameters)
 
     def test_exceptions_reach_the_caller(self):
-        with pytest.raises(KeyError, match="of the user"):
+        with pytest.raises(KeyError, match="of the user") as caught:
             self.bridge.minuit(raises, {"x": 2.0}).migrad()
+        assert any("`raises`" in note and "called by iminuit" in note for note in caught.value.__notes__)
 
 
 class TestLmfit:

@@ -192,8 +192,9 @@ def test_exceptions_of_the_function_are_raised_and_start_is_left_alone():
         return -x[0]
 
     x0 = np.array([1.0, 2.0])
-    with pytest.raises(ValueError, match="beyond the border"):
+    with pytest.raises(ValueError, match="beyond the border") as caught:
         bridge.minimize(f, x0, method="BFGS")
+    assert any("test_scipy_bridge.py" in note and "called by SciPy" in note for note in caught.value.__notes__)
     assert [1.0, 2.0] == x0.tolist()
 
 

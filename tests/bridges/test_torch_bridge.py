@@ -1,5 +1,8 @@
 """Functions of srcdiff as operators of PyTorch: its own checks of operators and gradients pass. Run by .ci/bridges."""
 
+from collections import namedtuple
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402  P
 from srcdiff.bridges.torch import _value, function  # noqa: E402
 
 DOUBLE = torch.float64
+Pair = namedtuple("Pair", "x y")
 
 
 def tensor(*numbers, **options):
@@ -383,14 +387,15 @@ def test_refusals_of_srcdiff_show_the_line():
         (loss, (torch.ones(2, dtype=torch.float16), 1.0, 1.0), TypeError, "tensor of torch.float16"),
         (loss, (torch.ones(2, dtype=torch.complex128), 1.0, 1.0), TypeError, "tensor of torch.complex128"),
         (loss, (np.ones(2), 1.0, 1.0), TypeError, "argument 1 is a ndarray"),
-        (loss, ([1.0], 1.0, 1.0), TypeError, "argument 1 is a list"),
+        (loss, ([1.0], 1.0, 1.0), TypeError, "got no tensor"),
+        (loss, ([np.ones(2)], 1.0, 1.0), TypeError, r"`x\[0\]` is a ndarray"),
         (fails, (1.0,), TypeError, "got no tensor"),
         (loss, (torch.ones(2, dtype=DOUBLE, device="meta"), 1.0, 1.0), None, None),
         (lambda x: x * 2.0, (torch.ones(2, dtype=DOUBLE),), ValueError, "needs `shape=`"),
-        (loss, (torch.ones(2, dtype=DOUBLE),), TypeError, "got 1 arguments: it needs all of them"),
+        (loss, (torch.ones(2, dtype=DOUBLE),), TypeError, "missing a required argument: 's'"),
         (loss, (torch.ones((2, 2), dtype=DOUBLE).to_sparse(), 1.0, 1.0), TypeError, "layout torch.sparse_coo"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_bad_input(f, args, error, message):
     if error is None:  # PyTorch itself handles tensors without data, by the fake implementation
@@ -400,7 +405,97 @@ def test_bad_input(f, args, error, message):
         function(f)(*args)
 
 
+@dataclass
+class Weights:
+    w: object
+    b: object
+
+
+def test_tensors_in_structures_by_name_and_with_defaults():
+    def model(p, x, more, scale=2.0):
+        return np.sum(np.tanh(p.w @ x + p.b)) * scale + more["n"].y * more["l"][0]
+
+    def plain(w, b, x, y):
+        return torch.tanh(w @ x + b).sum() * 3.0 + y * 2.0
+
+    f = function(model)
+    given = [torch.rand(2, 3, dtype=DOUBLE), torch.rand(2, dtype=DOUBLE), torch.rand(3, dtype=DOUBLE), number(1.5)]
+    w, b, x, y = [one.detach().requires_grad_() for one in given]
+    more = {"n": Pair("text", y), "l": [2.0]}
+    assert f(Weights(w, b), x, more).item() != f(Weights(w, b), x, more, scale=3.0).item()
+    found = torch.autograd.grad(f(Weights(w, b), x, scale=3.0, more=more), (w, b, x, y))
+    for one, expected in zip(found, torch.autograd.grad(plain(w, b, x, y), (w, b, x, y)), strict=True):
+        torch.testing.assert_close(one, expected)
+    assert gradcheck(lambda w, b: f(Weights(w, b), x, more), (w, b))
+
+    layered = function(lambda p: np.tanh(p["w"]), shape=lambda p: p["w"].shape)
+    rows = torch.vmap(lambda w: layered({"w": w}))(w.detach())
+    torch.testing.assert_close(rows, torch.tanh(w.detach()))
+
+
 def test_wrong_shape_is_refused():
     f = function(lambda x: x * 2.0, shape=lambda x: (3,))
     with pytest.raises(ValueError, match=r"returns an array of shape \(2,\), but `shape` says \(3,\)"):
         f(torch.ones(2, dtype=DOUBLE))
+
+
+# -- tensors as arguments of derivatives, without the bridge ----------------------------------------------------------
+
+
+def test_derivatives_take_tensors_without_copying_them():
+    x = torch.tensor([0.1, 0.3, 0.6, 1.0], dtype=DOUBLE)
+    gradient = srcdiff.grad(loss, backend="python")
+    expected = gradient(x.numpy(), 2.0, 3.0)
+    for given in (x, torch.nn.Parameter(x, requires_grad=False)):
+        found = gradient(given, 2.0, 3.0)
+        assert np.ndarray is type(found)
+        np.testing.assert_array_equal(expected, found)
+    np.testing.assert_array_equal(expected[::2], gradient(x[::2], 2.0, 3.0))
+    assert np.float32 == gradient(x.float(), 2.0, 3.0).dtype
+    srcdiff.check(layer, x[:2], x.reshape(2, 2), backend="python")
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: x.std(), "std"),
+        (lambda x: np.sum(np.sin(x).var(0)), "var"),
+        (lambda x: np.sum(x.max(0)), "max"),
+        (lambda x: np.sum(x.repeat(2) ** 2), "repeat"),
+        (lambda x: np.sum(x.flatten()), "flatten"),
+    ],
+)
+def test_methods_that_compute_something_else_are_refused(f, name):
+    with pytest.raises(srcdiff.DifferentiationError, match=f"an array of PyTorch, where the method `{name}` is not"):
+        srcdiff.grad(f, backend="python")(torch.ones(2, 3, dtype=DOUBLE))
+    srcdiff.grad(f, backend="python")(np.arange(6.0).reshape(2, 3))
+
+
+def test_every_method_that_both_have_is_the_same_or_refused():
+    """A method of tensors that NumPy has, too, gives NumPy's numbers unless it is refused."""
+    from srcdiff.library.numpy_table import METHODS
+    from srcdiff.signature.foreign_arrays import kind_of
+
+    x = torch.tensor([[1.5, -0.5], [2.5, 0.25]], dtype=DOUBLE)
+    differing = kind_of(x).differing
+    given = {"take": (torch.tensor([1, 0]),), "cumsum": (0,), "cumprod": (0,), "clip": (0.0, 1.0), "swapaxes": (0, 1)}
+    for name in METHODS:
+        if hasattr(x, name) and name not in differing and name not in ("dot", "put"):
+            args = given.get(name, ())
+            mine = getattr(x.numpy(), name)(*[np.asarray(a) if torch.is_tensor(a) else a for a in args])
+            np.testing.assert_allclose(getattr(x, name)(*args), mine, err_msg=name)
+            if name in ("sum", "mean", "prod", "argmax", "argmin", "all", "any", "argsort"):
+                np.testing.assert_allclose(getattr(x, name)(0), getattr(x.numpy(), name)(0), err_msg=name)
+
+
+def test_tensors_with_derivatives_of_their_own_are_refused():
+    gradient, x = srcdiff.grad(loss, backend="python"), torch.ones(2, dtype=DOUBLE)
+    with pytest.raises(RuntimeError, match="requires grad") as caught:
+        gradient(x.clone().requires_grad_(), 1.0, 1.0)
+    assert "in an argument of `loss`" in caught.value.__notes__[0]
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="that has a tangent"):
+        gradient(forward_ad.make_dual(x, x), 1.0, 1.0)
+    with pytest.raises(RuntimeError):
+        torch.func.grad(lambda x: torch.tensor(gradient(x, 1.0, 1.0)).sum())(x)
+    with pytest.raises(RuntimeError):
+        torch.vmap(lambda x: torch.tensor(gradient(x, 1.0, 1.0)))(x[None])
