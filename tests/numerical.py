@@ -200,7 +200,7 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 
 def with_numbers(value: Any, numbers: Iterator[float], promote: bool) -> Any:
-    """A copy of `value` with the next ones of `numbers` in its place; in float64 if `promote`."""
+    """A copy of `value` that contains the next elements of `numbers`; in float64 if `promote`."""
     if isinstance(value, np.ndarray) and value.dtype.names:
         filled = value.copy()
         for name in float_fields(value.dtype):

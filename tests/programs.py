@@ -197,7 +197,7 @@ program(integers_of_more_than_64_bits, at=[(0.3,)])
 
 
 def fractions_and_exponents(x):
-    """The parts of a number are straight lines in it, piece by piece."""
+    """`modf` and `frexp` take a number apart into piecewise linear functions of it."""
     fraction, whole = math.modf(13.0 * x)
     mantissa, exponent = math.frexp(37.0 * x)
     return fraction**2 * whole + mantissa**2 * exponent + math.ulp(x) + math.modf(-x)[0] * math.frexp(0.01 * x)[0]
@@ -215,7 +215,7 @@ program(nearest_remainder, at=[(7.3, 2.1), (6.9, 2.1), (-7.3, 2.1), (7.3, -2.5),
 
 
 def distances_of_points(p, q):
-    """`math.dist` of arrays and of what is written here, and `math.hypot` of as many numbers as there are."""
+    """`math.dist` of arrays and of displays, and `math.hypot` of any number of arguments."""
     total = math.dist(p, q) ** 3 + math.dist([p[0], 1.0], [q[0], 2.0]) + math.dist((p[0],), (5.0,)) + math.dist(p, p)
     return total + math.hypot(p[0], q[0], p[1], q[1]) + math.hypot(p[0]) + math.hypot()
 
@@ -228,7 +228,7 @@ program(
 
 
 def close_numbers(x, y):
-    """Whether numbers are close has no derivative; what it decides has."""
+    """`math.isclose` has no derivative; the branch that it selects has one."""
     if math.isclose(x, y, rel_tol=0.1):
         return x * x
     if math.isclose(x, y, abs_tol=0.5) or math.isclose(x, math.inf):
@@ -252,7 +252,7 @@ program(best_by_a_key, at=[(np.array([0.3, -0.5, 0.8, 1.2]), 4), (np.array([0.3,
 
 
 def best_of_equals(x, y):
-    """Of equal ones the first is taken, and a key is asked for each of them once, in order."""
+    """Of equal elements the first one counts, and the key is called once for each element, in order."""
     asked = []
 
     def key(v):
@@ -316,7 +316,7 @@ program(list_sorted_in_place, at=[([0.3, 1.4, 0.8, 1.2],), ([1.2, 0.8, -0.6],), 
 
 
 def sorted_and_unpacked(x, y):
-    """How many elements a sorted list has stays known, and so do keys that are constants."""
+    """The length of a sorted list stays known at compile time, and so do constant keys."""
     low, middle, high = sorted((x, y, x * y))
     settings = {"b": x, "a": y}
     total = low + 2.0 * middle + 3.0 * high
@@ -329,7 +329,7 @@ program(sorted_and_unpacked, at=[(0.3, 0.2), (1.4, 2.5), (-0.7, 1.1)])
 
 
 def rows_in_order(a):
-    """Arrays are sorted by a number of each."""
+    """Arrays are sorted by a key that is a number."""
     rows = [a * k for k in range(3)]
     ordered = sorted(rows, key=lambda row: -row[0])
     return ordered[0][1] * ordered[2][0] + ordered[1][2] ** 2
@@ -435,7 +435,7 @@ program(
 
 
 def methods_of_texts(x, method):
-    """Texts are known when the function is compiled, and so is what their methods say."""
+    """Strings are known at compile time, and so are the results of their methods."""
     name, _, order = method.strip().lower().partition("-")
     if name.startswith(("rk", "ab")) and name.upper() != "AB":
         return x ** int(order)
@@ -458,7 +458,7 @@ program(numbers_of_numpy, at=[(np.array([0.3, -0.5, 0.8]),)])
 
 
 def without_warnings(x, n):
-    """`np.errstate` changes no number; loops, exits and names inside are as without it."""
+    """`np.errstate` changes no number. Loops, exits and names inside it behave as without it."""
     total = 0.0
     with np.errstate(divide="ignore", invalid="warn"):
         y = np.log(x)
@@ -478,7 +478,7 @@ program(without_warnings, at=[(0.7, 2), (0.7, 6), (9.0, 3), (9.0, 0)], raises=[(
 
 
 def parts_of_lists_replaced(a, n):
-    """A slice of a list becomes other elements, more or fewer, for all names of the list."""
+    """A slice of a list is replaced by more or fewer elements, and all names of the list see the change."""
     known = [a[0], 1.0, 2.0]
     known[1:] = [a[0] * a[1], a[1], 3.0]
     known[0:2] = []
@@ -498,7 +498,7 @@ program(parts_of_lists_replaced, at=[(np.array([0.3, -0.5, 0.8]), n) for n in (0
 
 
 def unpacked_around_a_star(values):
-    """`*` takes what is between the names, also if there is nothing."""
+    """A starred name takes the elements that remain, which may be none."""
     first, *rest, last = values
     head, *tail = rest + [first]
     total = first * last
@@ -567,7 +567,7 @@ program(rounding_builtins, at=[(1.3,), (-2.6,), (3.8,)])
 
 
 def cast_and_round(x):
-    """A cast cuts the gradient: it is zero, and that is said in a warning."""
+    """A cast cuts the gradient off: it is zero, and a warning says so."""
     return round(x) + float(int(3.0 * x))
 
 
@@ -591,7 +591,7 @@ program(ternary, at=[(2.0, 1.0), (0.5, 1.4), (0.2, 0.6)])
 
 
 def chained_comparison(x, low, high):
-    """A chained comparison asks its middle once."""
+    """A chained comparison evaluates its middle operand once."""
     if low < x < high:
         return x * x
     if high <= x != low:
@@ -618,7 +618,7 @@ program(boolean_operators, at=[(0.7, 0.8), (-1.5, 0.3), (-0.2, -0.6), (0.1, 0.2)
 
 
 def operands_of_or(x, y):
-    """`or` and `and` give one of their operands."""
+    """The value of `or` and `and` is one of their operands."""
     first = x or y
     second = x and y
     return first * 3.0 + second * x
@@ -742,7 +742,7 @@ program(annotated_assignment, at=[(0.7,), (0.7, 2)])
 
 
 def rotation_of_three(x, y, z, n):
-    """Names rotate through a loop: each swap is undone in reverse."""
+    """Names rotate in a loop: the reverse sweep undoes each swap."""
     for _ in range(n):
         x, y, z = y * 0.9, z + x * y, x
     return x + 2.0 * y + 3.0 * z * x
@@ -810,7 +810,7 @@ program(defined_in_one_branch, at=[(0.6, 1), (0.6, -1)])
 
 
 def undefined_where_not_assigned(x, n):
-    """A variable that was not defined raises as the program would."""
+    """A variable that is not defined raises the exception of the program."""
     if n > 0:
         z = x
     return z * x
@@ -960,7 +960,7 @@ program(loop_variable_after_loop, at=[(0.4, 4), (0.4, 1)])
 
 
 def loop_variable_reassigned(x, n):
-    """Assigning to the loop variable changes this iteration, not the next."""
+    """An assignment to the loop variable changes this iteration, not the next one."""
     total = 0.0
     for i in range(n):
         i = i * 2 + 1
@@ -1009,7 +1009,7 @@ program(while_newton, at=[(2.0,), (0.3,), (1.0,)])
 
 
 def while_squares(x):
-    """The trip count of a `while` loop is not differentiated: the chain rule of the iterations that ran is."""
+    """The trip count of a `while` loop has no derivative; the iterations that ran have one."""
     n = 0
     while x < 100.0:
         x = x * x
@@ -1264,7 +1264,7 @@ program(loop_in_branch_in_loop, at=[(array(0.4, -0.6, 0.8), 5), (array(0.4, 0.6,
 
 
 def kept_in_nested_while(x):
-    """A `while` in a `while`: how many values are kept is known nowhere."""
+    """A `while` in a `while`: the number of kept values is not known in advance."""
     total = 0.0
     while x < 4.0:
         y = x
@@ -1318,7 +1318,7 @@ program(packed_triangle, at=[(vector(6), vector(4)), (vector(1), vector(1)), (ve
 
 
 def counters_with_other_steps(a, x):
-    """Counters that go up and down by other steps than the loops, with a recurrence beside them."""
+    """Counters whose steps differ from those of the loops, beside a recurrence."""
     p, s = 3, 0.5
     for i in range(len(x) - 1, -1, -1):
         for j in range(0, i + 1, 2):
@@ -1375,7 +1375,7 @@ program(counters_of_each_other, at=[(vector(5), 6), (vector(1), 3), (vector(2), 
 
 
 def chased_through_indices(x, steps, n):
-    """What is added to an integer depends on the integer: it cannot be undone."""
+    """The amount added to an integer depends on the integer, so the addition cannot be undone."""
     p, s = 0, 1.0
     for i in range(n):
         s = s * x[p % len(x)]
@@ -1403,7 +1403,7 @@ program(counter_when_left_early, at=[(np.abs(vector(7)), 2.0), (np.abs(vector(4)
 
 
 def nearest_centre(points, centres):
-    """The adjoint of what only a branch uses stays in the branch, with the loops that computed it."""
+    """The adjoint of a value that only a branch uses is computed in the branch, with its loops."""
     total = 0.0
     for i in range(points.shape[0]):
         closest = 1e300
@@ -1442,7 +1442,7 @@ program(sums_of_the_better_side, at=[(vector(5), vector(3)), (vector(2), array()
 
 
 def branch_behind_kept_sums(x, n):
-    """What a `while` keeps is taken off its stack whether the branch behind it was taken or not."""
+    """The kept values of a `while` are popped from their stack whether the branch after it was taken or not."""
     total = 0.0
     for i in range(n):
         v, w = x[i % len(x)], 0.0
@@ -1458,7 +1458,7 @@ program(branch_behind_kept_sums, at=[(vector(4), 5), (vector(1), 1), (vector(2),
 
 
 def branch_behind_sums_in_place(x):
-    """A loop that writes into an array is undone whether the branch behind it uses its sum or not."""
+    """A loop that writes into an array is undone whether the branch after it uses its sum or not."""
     buffer, total = x.copy(), 0.0
     for i in range(len(x)):
         s = 0.0
@@ -1938,7 +1938,7 @@ program(table_of_lists, at=[(vector(4), 4), (vector(4), 1), (vector(4), 0)])
 
 
 def paths_on_a_stack(x, n):
-    """A list of lists as a stack: what is taken off is a list of its own."""
+    """A list of lists as a stack: a popped list is independent of the stack."""
     stack = [[x[0]]]
     total = 0.0
     while stack:
@@ -1958,7 +1958,7 @@ program(paths_on_a_stack, at=[(vector(3), 3), (vector(2), 1)])
 
 
 def list_with_a_name_in_a_list(x, n):
-    """A list that has become an element of another one has its names all the same."""
+    """A list that is an element of another list can still be changed by its own names."""
     rows = []
     for i in range(n):
         row = [x[0]]
@@ -1991,7 +1991,7 @@ program(lists_in_tuples_in_a_list, at=[(vector(4), 4), (vector(4), 0)])
 
 
 def methods_of_lists_in_a_list(x, n):
-    """What lists can do, elements of lists can."""
+    """Lists inside of a list support the same operations as other lists."""
     rows = [[x[i], x[i + 1], x[i + 2]] for i in range(n)]
     rows[0].insert(1, x[4])
     rows[1].reverse()
@@ -2013,7 +2013,7 @@ program(methods_of_lists_in_a_list, at=[(array(0.7, 1.3, 0.9, 1.7, 0.4), 3)])
 
 
 def rows_pushed_and_popped(x, n):
-    """Elements of lists in a list are overwritten again and again."""
+    """Elements of inner lists are overwritten many times."""
     rows = [[] for _ in range(n)]
     total = 0.0
     for i in range(12):
@@ -2040,7 +2040,7 @@ program(turned_and_reshaped, at=[(1.4, vector(12).reshape(2, 2, 3), n) for n in 
 
 
 def single_precision_stored_and_read(a):
-    """What is stored in single precision is read again by an adjoint, which is a double."""
+    """A value stored in single precision is read by an adjoint of double precision."""
     a = np.sin(a)
     a[:] = a[None,] @ np.where(a < 0.093, a, 0.5)
     total = 0.0
@@ -2057,7 +2057,7 @@ program(
 
 
 def list_made_in_a_loop_and_grown(b):
-    """A list that perhaps no iteration makes; the next loop carries it under two names."""
+    """A list that a loop may never make; the next loop carries it under two names."""
     for row in b:
         history = [row[1]]
     for _ in range(4):
@@ -2372,7 +2372,7 @@ program(function_argument, at=[(square, 0.6), (math.sin, 0.6), (smooth_step, 0.6
 
 
 def flags(x, mode, flag, weight=None):
-    """Strings, None and booleans choose the program."""
+    """Strings, None and booleans select the branch at compile time."""
     if mode == "square":
         x = x * x
     elif mode in ("sine", "sin"):
@@ -2477,7 +2477,7 @@ def make_model(weights, power):
     """A closure over an array and a number."""
 
     def model(x):
-        """A function made by another function reads what it closed over."""
+        """A function made by another function reads the variables of its closure."""
         total = 0.0
         for i in range(weights.shape[0]):
             total += weights[i] * x ** (power + i)
@@ -2547,14 +2547,14 @@ program(raising_in_helper, at=[(0.6, 1.0), (0.6, -1.0), (-0.6, -1.0)], raises=[(
 
 
 def checked_square(x, limit=2.0):
-    """Raises where it is not wanted."""
+    """Raises an exception above the limit."""
     if x > limit:
         raise ValueError("too large")
     return x * x
 
 
 def exception_of_a_helper(x):
-    """What a helper raises is caught by its caller, in the middle of an expression."""
+    """The caller catches an exception that a helper raises in the middle of an expression."""
     try:
         y = checked_square(x) + 3.0 * checked_square(2.0 * x)
     except ValueError:
@@ -2602,7 +2602,7 @@ program(exception_out_of_loops, [(array(0.5, 1.1, 0.9),), (array(7.0, 0.3),)])
 
 
 def exceptions_nested(x):
-    """An inner `try` lets through what it does not name, after its `finally`."""
+    """An exception that an inner `try` does not catch leaves it after its `finally`."""
     y = x
     try:
         try:
@@ -2650,7 +2650,7 @@ program(exception_raised_again, [(1.5,), (0.3,)])
 
 
 def division_caught(x, y):
-    """A division by zero of Python's numbers is foreseen, also of those that a loop carries."""
+    """A test predicts a division by zero of Python's numbers, also of numbers that a loop carries."""
     total = x
     for k in range(5):
         try:
@@ -2664,7 +2664,7 @@ program(division_caught, [(1.5, 7.5), (1.5, 3.0)], wrt=[0])
 
 
 def domain_error_caught(x, y):
-    """Functions of `math` outside of their domain, or too large, are foreseen."""
+    """Tests predict the exceptions of `math`: arguments outside of the domain, and results that are too large."""
     total = 0.0
     for v in (x, y, x - y):
         try:
@@ -2728,7 +2728,7 @@ program(jitter_until_positive_definite, [(5.0,), (1.7,)], raises=[((-1e6,), Valu
 
 
 def inverse_or_transpose(a, scale):
-    """A singular matrix has no inverse: what LAPACK finds is foreseen."""
+    """A singular matrix has no inverse: LAPACK reports it, and the exception is caught."""
     try:
         b = np.linalg.inv(a * scale)
     except np.linalg.LinAlgError:
@@ -2872,7 +2872,7 @@ program(augmented_elements, at=[(array(0.7, 1.3, 0.4), 0.9), (array(0.7, 1.3), 0
 
 
 def element_zeroed_between_uses(a):
-    """A constant written over an element ends what came before, not what comes after."""
+    """A constant that overwrites an element cuts off the old value, not later ones."""
     first = a[0] * a[1]
     a[0] = 0.0
     second = a[0] * a[1] + a[1]
@@ -3003,7 +3003,7 @@ program(view_chosen_by_branch, at=[(vector(2), array(0.4, 1.6), True), (vector(2
 
 
 def view_chosen_by_value(a, b):
-    """Which array a name stands for depends on a value, and both are written before and after."""
+    """A value decides which array a name refers to, and both arrays are written before and after."""
     if a[0] > b[0]:
         target = a
         other = b
@@ -3522,7 +3522,7 @@ program(rows_overwritten_and_seen_through_a_view, at=[(vector(4), 3), (vector(1)
 
 
 def state_kept_by_another_name(u, steps):
-    """What an earlier step has left is read beside the new state."""
+    """A step reads what an earlier step stored, beside the new state."""
     u = u.copy()
     before = u.copy()
     total = 0.0
@@ -3580,7 +3580,7 @@ program(state_or_the_one_before, at=[(vector(3), np.array([1, 0, 2, 1])), (vecto
 
 
 def chosen_state_written_into(x, flags):
-    """What a branch has chosen is written into, and read by the name that it had before."""
+    """The array that a branch selected is written to, and read by its older name."""
     u = x.copy()
     total = 0.0
     for flag in flags:
@@ -3601,7 +3601,7 @@ program(
 
 
 def another_type(x):
-    """A name bound to an integer, a real, a tuple, a list and an array in turn."""
+    """A name bound to an integer, then to a real, a tuple, a list and an array."""
     t = 3
     y = x * t
     t = x * x + t
@@ -3830,7 +3830,7 @@ program(counting_sort_weights, at=[(vector(4), np.array([0, 2, 2])), (vector(4),
 
 
 def stored_in_an_integer_array(x):
-    """A real stored in an array of integers is cut, and its derivative with it."""
+    """A real that is stored in an array of integers is truncated, so it has no derivative."""
     a = np.zeros(2, dtype=np.int64)
     a[0] = int(3.0 * x)
     return a[0] * x
@@ -4580,7 +4580,7 @@ program(list_insert, at=[(0.7, 4, 2), (0.7, 4, -1), (0.7, 4, -9), (0.7, 4, 9), (
 
 
 def list_reverse(x, n):
-    """Turning round in place, and back."""
+    """A list is reversed in place, and reversed again."""
     items = sines(x, n)
     items.reverse()
     items[0] = items[1] * x
@@ -4668,7 +4668,7 @@ program(membership, at=[(0.7, 9), (0.7, 3)])
 
 
 def list_that_shrinks_and_grows(x, n):
-    """A loop replaces a list by a slice of it, inserts and takes out."""
+    """A loop replaces a list by a slice of it, inserts elements and removes others."""
     items = sines(x, n)
     total = 0.0
     for _ in range(4):
@@ -4685,7 +4685,7 @@ program(list_that_shrinks_and_grows, at=[(0.7, 6), (0.2, 12), (0.5, 2)])
 
 
 def lists_of_pairs(x, n):
-    """Pairs in lists are inserted, turned round, sliced and deleted."""
+    """Pairs in lists are inserted, reversed, sliced and deleted."""
     pairs = [(k, x * k) for k in range(n)]
     pairs.insert(2, (1, x))
     pairs.reverse()
@@ -4732,7 +4732,7 @@ program(none_or_value, at=[(0.7, 1), (0.7, 0)])
 
 
 def none_is_replaced(x, c):
-    """None is replaced by a value where it stands."""
+    """A test for None assigns a number instead."""
     y = None
     if c > 0:
         y = x * x
@@ -4903,7 +4903,7 @@ program(type_in_a_branch_that_returns, at=[(0.7, 1), (0.7, 3), (0.7, 5)])
 
 
 def type_in_some_iterations(x):
-    """An iteration of a short loop makes a pair of a number."""
+    """An iteration of a short loop replaces a number by a pair."""
     y = x
     for k in range(3):
         if k == 1:
@@ -4964,7 +4964,7 @@ program(index_from_the_end_of_a_view, at=[(np.array([0.7, 0.3, -1.2, 0.5, 1.1]),
 
 
 def sizes_that_fit_only_at_run_time(a, b):
-    """The length of an array is compared with one that is computed from it, after loops have used the latter."""
+    """The length of an array is compared with a length computed from it, after loops have used that one."""
     a[:, 0] *= np.eye(1) @ a[1, :1]
     wide = a[:, :1] * b[1:]
     return np.sum(a * (2.0,)) + np.sum(wide + b[:-1])
@@ -5005,7 +5005,7 @@ program(
 
 
 def reshaped_for_a_moment(a, n):
-    """An array that was reshaped on the way may be written: no name has what it was reshaped to."""
+    """An array may be written to if its reshaped form has no name."""
     total = np.sum(a.ravel() ** 2)
     b = 2.0 * (a * 3.0)[:, ::2].reshape(-1)
     b[1:] = b[:-1] * total
@@ -5022,7 +5022,7 @@ program(reshaped_for_a_moment, at=[(np.array([[0.7, 0.3, -1.2], [0.4, -0.6, 1.1]
 
 
 def computed_before_a_loop_in_a_branch(a, n):
-    """What is still to be computed when a loop begins calls functions: their names are not the loop's."""
+    """An array that is computed at the start of a loop calls functions, whose variables are not those of the loop."""
     if n > 1:
         u = np.stack([np.eye(2) * a, np.ones((2, 2))])
         for j in range(n):
@@ -5034,7 +5034,7 @@ program(computed_before_a_loop_in_a_branch, at=[(np.array([0.7, 0.3]), 2), (np.a
 
 
 def reshaped_arrays_of_any_order(a):
-    """What is reshaped may be transposed in memory; a new array without a name may be a view or a copy."""
+    """A reshaped array may be transposed in memory. A new array without a name may be a view or a copy."""
     b = (a * 2.0).reshape(-1)
     b[1] = 3.0
     total = np.sum(a.reshape(-1) * b)
@@ -5187,7 +5187,7 @@ program(array_that_grows_with_every_iteration, at=[(np.array([0.7, 0.3, -1.2]), 
 
 
 def array_made_anew_until_the_loop_is_left(a, n):
-    """How many arrays there are is known when the loop is left."""
+    """The number of arrays is known when the loop ends."""
     h = a
     for _ in range(n):
         h = np.sin(h) * h
@@ -5246,7 +5246,7 @@ program(array_made_anew_inside_a_branch, at=[(np.array([0.9, 0.8]), 3), (np.arra
 
 
 def sizes_that_follow_from_each_other(a):
-    """That `:2` of one axis is as long as `:2` of the other, and then that the axes are: neither leads in a circle."""
+    """Two axes are found to have equal lengths twice, in opposite directions: the facts do not form a cycle."""
     a = a[1, :2] - a[:2, 1] - (np.full((a.shape[1], 1), 1.0) + a)
     return np.sum(a * a)
 
@@ -5414,7 +5414,7 @@ program(
 
 
 def buffers_known_by_other_names(a, iterations):
-    """What is written into a swapped buffer is seen by other names of it, in the loop and behind it."""
+    """Other names of a swapped buffer see what is written into it, in the loop and after it."""
     n = a.shape[0]
     u = a.copy()
     v = np.ones(n)
@@ -5471,7 +5471,7 @@ program(
 
 
 def buffer_filled_on_one_side(a, iterations):
-    """Whether the buffer is filled depends on the iteration; in the others the states change places."""
+    """Some iterations fill the buffer; in the others the states swap places."""
     n = a.shape[0]
     u, v = a.copy(), a * 0.5
     for t in range(iterations):
@@ -5509,7 +5509,7 @@ program(
 
 
 def waves_in_nested_loops(a, c, iterations):
-    """Buffers that are swapped by an inner loop, and come round to it again."""
+    """Buffers that an inner loop swaps, in every iteration of an outer loop."""
     n = a.shape[0]
     u, v = a.copy(), np.zeros(n)
     total = 0.0
@@ -5559,7 +5559,7 @@ program(arrays_of_two_iterations_ago, at=[(np.array([0.7, 0.3, -1.2]), t) for t 
 
 
 def first_array_used_after_the_loop(a, iterations):
-    """What the loop starts from is used again behind it."""
+    """The initial array of a loop is used again after it."""
     first = a * a
     x = first
     for t in range(iterations):
@@ -5635,7 +5635,7 @@ program(array_replaced_in_some_iterations, at=[(np.array([0.4, 0.3, -1.2]), t) f
 
 
 def paths_that_end_early(a, noise, barrier):
-    """Paths that do not need each other, each left early or not: what one keeps, the next one writes over."""
+    """Independent paths, each of which may end early: the kept values of one are overwritten by the next."""
     paths, steps = noise.shape
     total = 0.0
     for p in range(paths):
@@ -5729,7 +5729,7 @@ program(names_bound_inside_comprehensions, at=[(0.3,), (0.05,), (0.71,)])
 
 
 def generators_with_keywords(a):
-    """What stands after a generator is not lost: where a sum or a product starts."""
+    """The argument after a generator is used: the start of a sum or a product."""
     return sum((v * v for v in a), start=2.0) * math.prod((v for v in a), start=3.0) + sum((v for v in a), a[0])
 
 
@@ -5750,7 +5750,7 @@ program(expressions_put_into_a_list, at=[(np.array([0.4, 0.3, -1.2]),)])
 
 
 def tuple_beside_an_array(a, n):
-    """`zip` of a tuple with what has a length of its own."""
+    """`zip` of a tuple with arrays and lists of other lengths."""
     total = 0.0
     for weight, value, k in zip((0.5, 2.0, 3.0), a, range(n)):
         total += weight * value * value * (k + 1)
@@ -5795,7 +5795,7 @@ program(recursion_with_names_of_its_own, at=[(np.array([0.4, 0.3, -1.2]), n) for
 
 
 def flag_that_decides_a_shape(a, matrix):
-    """A flag is a constant: what a name holds may depend on it."""
+    """A flag is a constant, so the type of a name may depend on it."""
     b = np.outer(a, a) if matrix else a
     return b[0, 1] * b[1, 1] if matrix else b[0] * b[1]
 
@@ -5804,7 +5804,7 @@ program(flag_that_decides_a_shape, at=[(np.array([0.4, 0.3]), True), (np.array([
 
 
 def lists_by_counters(x, n):
-    """Positions that a loop counts need no look at their sign, but those beyond the list raise."""
+    """Positions that a loop counts are never negative, but positions beyond the list raise."""
     items = [x, x * x]
     for k in range(n):
         items.append(items[k] * x + items[k + 1])
@@ -5828,7 +5828,7 @@ program(lists_by_counters, at=[(0.4, 2), (0.7, 1)], raises=[((0.4, 0), IndexErro
 
 
 def list_that_may_not_be_there(x, n):
-    """A list that one loop makes, if it runs, and another reads, which then knows that it is there."""
+    """A list that one loop makes, if it runs, and that another loop reads only in that case."""
     while n > 0:
         n -= 1
         items = []
@@ -5844,7 +5844,7 @@ program(list_that_may_not_be_there, at=[(0.7, 2)], raises=[((0.7, 0), UnboundLoc
 
 
 def rows_that_may_not_be_there(x, n):
-    """The same of lists in a list, in branches and loops."""
+    """The same for lists inside of a list, in branches and loops."""
     for j in range(n):
         if j > 0:
             rows = []
@@ -6061,7 +6061,7 @@ program(recursive_array_assigned_around, at=[(vector(3), 3), (vector(3), 0)])
 
 
 def recursive_sort_of_a_list(items):
-    """A recursive function takes a list and returns it, or one put together of what it returns."""
+    """A recursive function takes a list and returns it, or a list that is joined from the results of its calls."""
 
     def sort(v):
         if len(v) <= 1:
@@ -6117,7 +6117,7 @@ program(recursive_walk_that_collects, at=[(vector(5),)])
 
 
 def recursive_search_that_goes_back(a, n):
-    """A path is taken, and taken back: `append`, the call, `pop`."""
+    """Backtracking: `append`, the call, `pop`."""
     path = []
     total = 0.0
 
@@ -6143,7 +6143,7 @@ program(recursive_search_that_goes_back, at=[(vector(3), 2)])
 
 
 def recursive_function_with_a_memory(x, n):
-    """Elements of a list of the function around it are assigned, and found again."""
+    """Elements of a list of the enclosing function are assigned, and read again."""
     memory = [0.0] * 6
 
     def value(k):
@@ -6229,7 +6229,7 @@ program(made_in_the_first_iteration, [(1.3, 0), (1.3, 1), (0.7, 2), (0.9, 5)])
 
 
 def condition_of_the_iterations_before(x):
-    """The condition of a loop reads what only its body assigns, once it has run."""
+    """The condition of a loop reads a name that only the body assigns."""
     k = 0
     while k == 0 or abs(change) > 0.05:  # noqa: F821
         change = 0.5 * (x / (1.0 + k) - x * x * 0.1)
@@ -6260,14 +6260,14 @@ program(none_in_the_first_iteration, [(1.3, 1), (0.7, 2), (0.4, 4)], raises=[((1
 
 
 class Settings(NamedTuple):
-    """Some numbers, of which most stay what they are."""
+    """Some numbers, most of which have defaults."""
 
     scale: float
     range: tuple[float, float] = (1.0, 2.0)
 
 
 def named_tuple_with_a_tuple_as_default(x, n):
-    """A field that is not given is what the class says, also a tuple."""
+    """A field without an argument has the default of the class, which may be a tuple."""
     settings = Settings(x)
     for _ in range(n):
         settings = settings._replace(range=(settings.scale, x * settings.range[1]))
@@ -6278,7 +6278,7 @@ program(named_tuple_with_a_tuple_as_default, [(1.3, 0), (0.7, 2)])
 
 
 def lists_in_conditions(x, n):
-    """`and` and `or` of lists and numbers, where only their truth is asked."""
+    """`and` and `or` of lists and numbers, of which only the truth value matters."""
     stack = [x * i for i in range(n)]
     total = x
     while stack and total < 3.0:
@@ -6389,7 +6389,7 @@ program(
 
 
 def equations_without_a_solution(a, n):
-    """A singular matrix raises what NumPy raises, and nothing where nobody comes."""
+    """A singular matrix raises the exception of NumPy, and none in a branch that does not run."""
     m = np.array([[a[0], a[1]], [2.0 * a[0], 2.0 * a[1]]])
     if n > 0:
         return np.linalg.solve(m, a[:2])[0]
@@ -6418,7 +6418,7 @@ program(small_buffers_swapped, [(vector(3), 3), (vector(3), 0)], wrt=(0,))
 
 
 def two_names_of_a_small_array(a, n):
-    """What is stored by one name, the other finds; in a loop, in the next iteration too."""
+    """A value stored by one name of an array is read by another name, also in the next iteration of a loop."""
     v = np.array([a[0], a[1]])
     w = v
     u = np.array([a[1], a[2]]) if n > 1 else v
@@ -6449,7 +6449,7 @@ program(rows_of_a_small_matrix, [(vector(4),)])
 
 
 def stored_in_branches_of_loops(a, n):
-    """Elements that only some iterations store, with a way out of the loop."""
+    """Elements that only some iterations store, in a loop with a `break`."""
     best = np.empty(2)
     best[0], best[1] = a[0], 0.0
     for i in range(n):
@@ -6467,7 +6467,7 @@ program(stored_in_branches_of_loops, [(vector(6), 6), (vector(6), 0), (array(0.3
 
 
 def small_array_of_single_precision(x, n):
-    """Every store rounds; integers and truth values stay what they are."""
+    """Every store rounds a float; integers and booleans stay as they are."""
     v = np.zeros(2, np.float32)
     counts = np.zeros(2, np.int64)
     seen = np.zeros(2, np.bool_)
@@ -6578,7 +6578,7 @@ program(
 
 
 def segments(a, size):
-    """Parts of an array, and what is left."""
+    """Parts of an array, and the rest."""
     for start in range(0, len(a), size):
         part = a[start : start + size]
         if len(part) < size:

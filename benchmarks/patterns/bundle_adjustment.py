@@ -1,4 +1,4 @@
-"""A helper that returns `np.empty(2)`: bundle adjustment, where cameras see points, and a gradient by both."""
+"""A helper that returns `np.empty(2)`: bundle adjustment, with the gradient by cameras and points."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A recursive function that gives arrays to itself: a determinant, expanded along the first row."""
+"""A recursive function that passes arrays to itself: a determinant, expanded along the first row."""
 
 import numpy as np
 

@@ -1,9 +1,9 @@
 """The kept values: for every value that the reverse sweep reads, the plan says how it is recovered.
 
 In this order: it is still there (at top level, a loop's counter, memory that nobody has overwritten since); it is cheap
-to compute again; the loop that yielded it carries it backwards; else it is kept. Which values to keep so that all the
-others follow is a minimum cut: between what cannot be had again and what is asked for, with the cost of keeping a value
-growing with the loops around it.
+to compute again; the loop that yielded it carries it backwards; else it is kept. The choice of kept values, from which
+all others can be computed, is a minimum cut. It separates the values that cannot be recovered from those that the
+reverse sweep reads. The cost of keeping a value grows with the loops around it.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@
     syncthreads()                                       syncthreads()
 
 Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
-adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values
-of the forward sweep that an adjoint reads are asked for with `value`; how each is had again is decided by the plan
-(analyses/saved_values.py), which is made from the demands of a first run.
+adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. An
+adjoint asks for values of the forward sweep with `value`. The plan (analyses/saved_values.py) decides how each of them
+is recovered. It is made from the demands of a first run.
 """
 
 from __future__ import annotations
@@ -445,7 +445,7 @@ class Adjoint:
             return at.adjoints[key]
         seen: Mirror | None = mirror
         while seen is not None and seen is not at:
-            if array in seen.adjoints:  # the storage of a list, handed back inside a branch
+            if array in seen.adjoints:  # the storage of a list, which a branch has yielded
                 return seen.adjoints[array]
             seen = seen.parent
         if array not in at.adjoints:

@@ -490,7 +490,7 @@ def test_triangles_are_solved_in_blocks(size):
 @pytest.mark.parametrize("size", [0, 1, 2, 31, 32, 33, 70])
 @pytest.mark.parametrize("more", [0, 3, -2])
 def test_triangles_are_solved_for_triangles(size, more):
-    """What is below the diagonal of the upper triangle is not read."""
+    """The elements below the diagonal of an upper triangle are not read."""
     a, b = lower_triangle(size), np.random.default_rng(1).normal(size=(size, max(size + more, 0)))
     upper = np.triu(b)
 

@@ -1,4 +1,4 @@
-"""What cannot be read is named as what it is, at the user's line, with a help that fits."""
+"""Messages name what srcdiff cannot read, with the user's line and a help that fits."""
 
 import collections
 import functools

@@ -56,7 +56,7 @@ def second_order(function: Callable[..., Any], wrt: tuple[int, ...], backend: st
 
 
 def in_lanes(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
-    """The gradient, after comparisons with Jacobians in both modes, and of its tangent with the Hessian."""
+    """The gradient. It is compared with Jacobians in both modes, and its tangent with the Hessian."""
     import srcdiff
 
     gradient = srcdiff.value_and_grad(function, wrt=wrt, backend=backend)

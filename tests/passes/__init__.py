@@ -193,7 +193,7 @@ class Case:
         return show(parse(self.halves()[1], OBJECTS))
 
     def made(self, run: Run | None = None) -> str:
-        """What the pass, or `run` in its place, makes of the first half; both are legal."""
+        """The program after the pass, or after `run` instead of it. Both programs are verified."""
         program = parse(self.halves()[0], OBJECTS)
         verify(program, "reading")
         made = (run or PASSES[self.path.parent.name])(program, self.options())

@@ -4,7 +4,7 @@
     d["b"] = y               Object(dict): each key is a variable of its scope
     d[k] = y                 Object(HashTable): a program of the library (library/hash_tables.py)
 
-The program is read again where a dictionary turns out to need more than the line above.
+If a dictionary needs more than the line above, the program is read again.
 """
 
 from __future__ import annotations
