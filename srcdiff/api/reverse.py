@@ -104,8 +104,9 @@ def grad(
         f: A Python function that returns one float. It may call other functions. It may also be a function compiled
             with `@njit`, a bound method, an instance with `__call__`, or a derivative made by srcdiff.
         wrt: The arguments to differentiate with respect to: a position, a name, or a tuple of these. They may be
-            floats, arrays of floats, and tuples, lists, dictionaries and instances of classes of these. `"model.w"`
-            is an attribute of an argument, and `"self.w"` one of the instance that a method is bound to.
+            floats, complex numbers, arrays of these, and tuples, lists, dictionaries and instances of classes that
+            contain these. `"model.w"` is an attribute of an argument, and `"self.w"` one of the instance that a method
+            is bound to.
         has_aux: Whether `f` returns a pair of a float and any other value. Then the gradient returns a pair, too: the
             derivative of the float, and the other value.
         backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops

@@ -157,7 +157,7 @@ class Adjoint:
         """The adjoints of intermediate values that were asked for."""
         self.copies: dict[Call, list[tuple[Value, Value]]] = {}
         """Branches that have nothing to do in reverse, found by the first run."""
-        self.handed_back: frozenset[Value] = lists
+        self.returned_memory: frozenset[Value] = lists
         """Memory of which loops carry the adjoints backwards: that of lists, and of what every iteration makes anew."""
         self.zero_unless: dict[Value, Guard] = {}
         """Adjoints of what only one side of a branch uses."""
@@ -197,7 +197,7 @@ class Adjoint:
         """
         definition = self.structure.definition.get(array)
         owner = isinstance(definition, Alloc | Copy | Library | Call | None)
-        owner = owner or (isinstance(definition, If) and bool(self.active.sites[array] & self.handed_back))
+        owner = owner or (isinstance(definition, If) and bool(self.active.sites[array] & self.returned_memory))
         if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
             self.top.adjoints[array] = seed if self.structure.is_apart else self.builder.copy(seed, self.bar(array))
         else:
@@ -906,7 +906,7 @@ class Adjoint:
     def carries_adjoint(self, operation: Loop, k: int) -> bool:
         param = operation.params[k]
         if isinstance(param.type, Array):
-            return bool(self.active.sites.get(param, frozenset()) & self.handed_back) and self.active.memory(param)
+            return bool(self.active.sites.get(param, frozenset()) & self.returned_memory) and self.active.memory(param)
         return param in self.active or operation.outs[k] in self.active
 
     def next_adjoint(self, operation: Loop, k: int, inner: Mirror) -> Value:

@@ -119,7 +119,7 @@ class Reversal:
     """References, with the references to their adjoints."""
     lists: frozenset[Value] = field(init=False)
     """Arrays that hold the elements of lists."""
-    handed_back: frozenset[Value] = field(init=False)
+    returned_memory: frozenset[Value] = field(init=False)
     """Loop-carried arrays with a single owner, whose adjoints are carried in reverse."""
     returned: frozenset[Value] = field(init=False)
     """The memory of the results: the reverse sweep must leave it as it is."""
@@ -165,7 +165,7 @@ class Reversal:
             self.callees,
             lifted,
         )
-        written.wanted, written.handed_back, written.copies = set(self.wrt), self.handed_back, attempt.copies
+        written.wanted, written.returned_memory, written.copies = set(self.wrt), self.returned_memory, attempt.copies
         written.decides = self.decides
         written.pairs = {pair.forward: pair for pair in self.pairs.values()}
         return written
@@ -241,10 +241,10 @@ def add_shadow_references(reversal: Reversal) -> None:
     """A reference that a branch or a loop chooses gets a twin: the reference to the adjoints."""
     function = reversal.function
     reversal.lists = list_storage(function, reversal.sites)
-    reversal.handed_back = reversal.lists | (frozenset() if reversal.given else owned_memory(function))
+    reversal.returned_memory = reversal.lists | (frozenset() if reversal.given else owned_memory(function))
     if reversal.is_apart and not reversal.lists:
-        reversal.handed_back |= memory_of_branches(function)
-    reversal.function, reversal.twins = add_shadows(function, reversal.active, reversal.given, reversal.handed_back)
+        reversal.returned_memory |= memory_of_branches(function)
+    reversal.function, reversal.twins = add_shadows(function, reversal.active, reversal.given, reversal.returned_memory)
     reversal.active = Activity(reversal.active.values | set(reversal.twins.values()), reversal.sites)
 
 

@@ -52,26 +52,26 @@ def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
 
 
 def add_shadows(
-    function: Function, active: Activity, given: dict[Value, Value], handed_back: Sites
+    function: Function, active: Activity, given: dict[Value, Value], returned_memory: Sites
 ) -> tuple[Function, dict[Value, Value]]:
     """The function with shadows, and the shadow of each reference that has one; some adjoints of parameters are given.
 
     Memory whose adjoints are carried in reverse needs no shadows.
     """
-    adder = _Adder(function, active, given, handed_back)
+    adder = _Adder(function, active, given, returned_memory)
     return adder.run(), adder.twins
 
 
 class _Adder:
-    def __init__(self, function: Function, active: Activity, given: dict[Value, Value], handed_back: Sites) -> None:
-        self.function, self.active, self.given, self.handed_back = function, active, given, handed_back
+    def __init__(self, function: Function, active: Activity, given: dict[Value, Value], returned_memory: Sites) -> None:
+        self.function, self.active, self.given, self.returned_memory = function, active, given, returned_memory
         self.twins: dict[Value, Value] = {}
 
     def chosen(self, value: Value) -> bool:
         """Whether the reference is one that a twin follows."""
         if not isinstance(value.type, Array | Stack) or not self.active.memory(value):
             return False
-        return not (self.active.sites.get(value, frozenset()) & self.handed_back)
+        return not (self.active.sites.get(value, frozenset()) & self.returned_memory)
 
     def run(self) -> Function:
         need: set[Value] = set()
