@@ -69,7 +69,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--sizes", nargs="+", type=int, choices=(0, 1, 2), help="these of the three sizes; 0 is the smallest"
     )
     parser.add_argument(
-        "--patience", type=float, metavar="SECONDS", help="give up on who takes longer to answer (default: 120)"
+        "--patience",
+        type=float,
+        metavar="SECONDS",
+        help="give up on a system that takes longer to answer (default: 120)",
     )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write results.json and the plots there")
     parser.add_argument("--show", type=Path, metavar="FILE", help="print the tables of a results.json, and run nothing")

@@ -27,7 +27,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
     is_none,
 )
-from srcdiff.frontend.domain.lattice import same_function
+from srcdiff.frontend.domain.lattice import is_complex, same_function
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import unary
@@ -111,7 +111,7 @@ def condition(reader: Reader, node: ast.expr) -> Static | Value:
 
 def truth(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
     """The truth value of a value, as in Python. For an instance, `__bool__` or `__len__` of its class decide."""
-    if not is_instance(x):
+    if not is_instance(x) or is_complex(x):
         return truth_of(reader, x, node)
     name = next((n for n in ("__bool__", "__len__") if defines(x, n)), None)
     return Static(True) if name is None else truth_of(reader, call_special(reader, x, name, [], node), node)

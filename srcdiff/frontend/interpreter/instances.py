@@ -49,6 +49,7 @@ from srcdiff.frontend.source.guards import class_entry
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Scalar
 from srcdiff.library.hash_tables import HashTable
+from srcdiff.library.language import ComplexArray
 from srcdiff.signature.attrs_classes import is_frozen, is_written_by_attrs
 from srcdiff.signature.jit_classes import field_types
 from srcdiff.signature.structures import Layout, own_methods
@@ -208,6 +209,9 @@ def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast
     if reader.context.awaited and isinstance(owner, Object):
         problem = Problem("SD204", f"`{kind.__name__}` has no attribute `{name}` on this path", reader.span_of(node))
         reader.too_early(problem, AttributeError, f"'{kind.__name__}' object has no attribute '{name}'")
+    if kind is ComplexArray:
+        message = f"`{name}` of the eigenvalues of a real matrix is not supported"
+        reader.refuse("SD203", node, message, help_="make the matrix complex: `a.astype(complex)`")
     if kind is HashTable:
         reader.refuse("SD203", node, f"a dictionary whose keys are known at run time has no `{name}`")
     has = f"it has {', '.join(map(str, known))}" if known else "it has no attributes"

@@ -66,7 +66,7 @@ def in_words(reader: Reader, x: Abstract) -> str:
         case Tuple():
             return "a tuple"
         case Record() if is_complex(x):
-            return "a complex array, of which only `.real` is supported,"
+            return "an array of complex eigenvalues, of which only `.real` is supported,"
         case Element():
             return "a record"
         case Structured():
