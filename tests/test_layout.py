@@ -34,6 +34,7 @@ ORDER = [
     "ir",
     "diagnostics",
     "tape",
+    "quick_dataclasses",
     "measure",
     "version",
 ]

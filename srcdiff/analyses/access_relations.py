@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.analyses.structure import Structure
 from srcdiff.ir.nodes import (
@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
+from srcdiff.quick_dataclasses import dataclass
 
 _LONG = 8
 """So many iterations are enough to see whether any two depend on each other."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.nodes import (
@@ -25,6 +24,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import Array, Stack, is_inexact
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.rules import derivative_rule
 
 

@@ -20,12 +20,12 @@ nothing look like those that have found a number equal to the start; only the nu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from srcdiff.analyses.dependence import Dependence
 from srcdiff.ir.builder import FOLDABLE
 from srcdiff.ir.nodes import Apply, Const, Dim, If, Load, Loop, Operation, Value, walk
 from srcdiff.ir.types import Array, is_float
+from srcdiff.quick_dataclasses import dataclass
 
 _PURE = (Apply, Const, Load, Dim)
 _NUMBERS = ((2, 1), (1, 2), (1, 1))

@@ -21,13 +21,14 @@ What distinguishes such a loop from one with `min`, `max`, a clip or an adaptive
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.analyses.activity import useful_values, varied_values
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Function, If, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.types import Array, is_float
+from srcdiff.quick_dataclasses import dataclass
 
 _COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal"))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.ir.nodes import Function, Loop, Value, walk
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from srcdiff.analyses.access_relations import iterations_are_apart
@@ -36,6 +36,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 Access = tuple[Value, tuple[Any, ...]]
 """Loads and stores as seen by a loop: the array, and the dependence of each index on the counter. Many are equal."""

@@ -6,13 +6,14 @@ When something may touch any element, such as a loop or a call, the elements tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.analyses.access_relations import Element, element
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import Alloc, Dim, Function, Load, Operation, Reshape, Store, Transpose, Value, View, walk
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 Place = tuple[int, ...]
 

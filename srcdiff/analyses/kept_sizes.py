@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from srcdiff.ir.nodes import Alloc, Apply, Const, Copy, Dim, Function, Library, 
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import Array, bytes_of
 from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST = 12  # operations in a formula: longer ones tell nothing
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from srcdiff.analyses.access_relations import iterations_are_apart, surely_meet
 from srcdiff.analyses.carried_reductions import MAXIMUM, MINIMUM, reduction_of
@@ -12,6 +11,7 @@ from srcdiff.analyses.dependence import Dependence
 from srcdiff.diagnostics import Span
 from srcdiff.ir.nodes import Block, Function, If, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from srcdiff.analyses.structure import Structure
 from srcdiff.ir.nodes import Apply, Operation, Value
 from srcdiff.ir.types import INT
+from srcdiff.quick_dataclasses import dataclass
 
 Monomial = tuple[Value, ...]
 """Its factors, each as often as its power says, in a fixed order."""

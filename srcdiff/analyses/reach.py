@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.activity import activity, differentiable_arguments, influential_values, varied_values
 from srcdiff.diagnostics import Span
@@ -33,6 +33,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.nodes import walk as operations_of
 from srcdiff.ir.types import Array, is_inexact
 from srcdiff.library.blas_lapack import LIBRARY, is_seen
+from srcdiff.quick_dataclasses import dataclass
 
 _COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heappop, heappush
 from itertools import count
 
@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import INT, Array, Scalar, bytes_of
+from srcdiff.quick_dataclasses import dataclass
 
 _PER_LOOP = 100.0  # how many iterations a loop is taken to make, when costs are compared
 

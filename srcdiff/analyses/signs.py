@@ -22,7 +22,7 @@ import functools
 import itertools
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, Scalar, is_complex, is_float, is_inexact
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.rules.evaluate import partial_of, result_of
 from srcdiff.rules.formula import calls_slow_functions
 from srcdiff.rules.table import RULES

@@ -11,7 +11,7 @@ References that may alias are one group, and either all of a group become scalar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from srcdiff.analyses.constant_shapes import Shape, constant_shapes
@@ -42,6 +42,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array
+from srcdiff.quick_dataclasses import dataclass
 
 LARGEST = 36
 """How many elements an array may have: as many as a matrix of 6 x 6."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Copy, Function, Library, Loop, Operation, Value
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from srcdiff.analyses.access_relations import element
 from srcdiff.analyses.carried_extremes import Extreme, extreme_of
@@ -41,6 +40,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import Array
 from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.quick_dataclasses import dataclass
 
 FEW = 8
 """Loops of fewer iterations, if their number is a constant, leave threads to the loops inside them."""

@@ -8,7 +8,6 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent import futures
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from srcdiff.backends.numba.loading import load_calling
 from srcdiff.diagnostics.options import SHARED, SWITCH
 from srcdiff.frontend.boundary import holds_stored
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.keys import is_on_device, layout_on_device
 from srcdiff.signature.trees import VALUES, Part
 

@@ -7,7 +7,6 @@ import re
 import time
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from srcdiff.backends.numba.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.diagnostics.options import SECONDS, Wrt
 from srcdiff.frontend.source.capture import plain_function
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.trees import VALUES
 
 #: Rounds further apart than this: the machine is busy with something else.

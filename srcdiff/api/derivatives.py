@@ -32,6 +32,7 @@ from srcdiff.diagnostics import (
     Span,
     ZeroGradientWarning,
 )
+from srcdiff.diagnostics.garbage import seldom_collected
 from srcdiff.diagnostics.options import (
     PROGRAM,
     SWITCH,
@@ -613,7 +614,8 @@ class Derivative:
         return request
 
     def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:
-        from srcdiff.driver.compiling import compile_request
+        with seldom_collected():  # the first import makes many objects
+            from srcdiff.driver.compiling import compile_request
 
         request = self.request(args, **kind)
         compiled = compile_request(request, self.backend, self.options, given)

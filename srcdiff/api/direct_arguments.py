@@ -16,13 +16,13 @@ from __future__ import annotations
 import enum
 import types
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.ir.types import FLOAT
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.checks import Checks, Names, Opened, Step, same_constant
 from srcdiff.signature.conversion import converter, gradient_converter, has_identity
 from srcdiff.signature.descriptions import Description, is_passed

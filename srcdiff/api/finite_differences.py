@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.copies import copied
 from srcdiff.signature.trees import VALUES, Part, parts_of
 

@@ -7,12 +7,12 @@ backends: the pipeline, the driver and the API test traits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.diagnostics.options import COMPILING, Taken
 from srcdiff.emit.spelling import NUMPY, Spelling
+from srcdiff.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from srcdiff.emit.module import Module

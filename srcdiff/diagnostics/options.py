@@ -11,10 +11,12 @@ ValueError: `error_model` must be 'numpy' or 'python', not 'c'
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+
+from srcdiff.quick_dataclasses import dataclass
 
 Wrt = int | str | Sequence[int | str]
 

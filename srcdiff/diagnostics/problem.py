@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from srcdiff.diagnostics.catalogue import CATALOGUE
 from srcdiff.diagnostics.render import render
 from srcdiff.diagnostics.span import Span
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+
+from srcdiff.quick_dataclasses import dataclass
 
 SHARED = "<string>"
 """The file name of everything that `eval` and `exec` run. Since Python 3.13, the text of `python -c` has it too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from srcdiff.passes import requested
 from srcdiff.passes.compilation import Compilation, Request
 from srcdiff.passes.manager import look, run
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.trees import Part
 
 

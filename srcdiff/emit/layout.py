@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import (
@@ -31,6 +31,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array
 from srcdiff.ir.words import own_name
+from srcdiff.quick_dataclasses import dataclass
 
 _LONGEST = 16  # operations in one expression; a longer one is split by a variable
 _LONGEST_SUM = 6  # the same, for a sum that is continued in the next statement

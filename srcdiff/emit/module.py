@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from srcdiff.diagnostics import Span, printable
@@ -22,6 +22,7 @@ from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer, kept_elsewhere
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.rules import scipy_functions, special
 from srcdiff.signature.trees import NODES
 

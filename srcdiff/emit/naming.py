@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 
 from srcdiff.emit.layout import Layout
@@ -12,6 +12,7 @@ from srcdiff.ir.nodes import Apply, Custom, Function, Grow, If, Load, Loop, Oper
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import INT, Stack, Type
 from srcdiff.ir.words import own_name, plain_words, words_for
+from srcdiff.quick_dataclasses import dataclass
 
 _GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
 

@@ -6,10 +6,11 @@ A backend has a `Spelling`. It needs no entry for operations that do not occur i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 
 from srcdiff.ir.nodes import CoordinateKind
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.ir.nodes import Block, Function, NewStack, Pop, Push, Value
 from srcdiff.ir.types import Scalar, Stack
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(eq=False, slots=True)

@@ -17,7 +17,7 @@ import re
 import symtable
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.primitives import THREADS
 from srcdiff.ir.types import FLOAT, Array, Scalar
 from srcdiff.library.call_outs import CallOut
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.conversion import gradient_converter
 from srcdiff.signature.descriptions import Description, is_passed
 from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, made_layout

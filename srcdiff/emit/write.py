@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import ATOM, BROUGHT_ALONG, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_inexact
 from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.quick_dataclasses import dataclass
 
 _UNARY_MINUS = 50
 _IN_PLACE = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem, Span
@@ -12,6 +11,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Recor
 from srcdiff.frontend.domain.lattice import is_computed
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, is_complex, is_inexact, widest
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 

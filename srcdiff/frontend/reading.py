@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from srcdiff.diagnostics import Span
@@ -11,6 +11,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, List, Stored
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.guards import Guard, Place
 from srcdiff.ir.nodes import Program, Value
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import ast
 import functools
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.loops_in_threads import Choice
 from srcdiff.passes.requested import chosen_values, outputs_of
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import type_text
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES

@@ -12,7 +12,6 @@ import builtins
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from srcdiff.library.distributions import METHODS as DISTRIBUTIONS
 from srcdiff.library.distributions import PARAMETERS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
 from srcdiff.library.numpy_table import STANDARD, UFUNC_METHODS
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.rules import RULES
 from srcdiff.rules.table import Edge, Rule
 

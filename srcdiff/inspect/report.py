@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.diagnostics import Span
+from srcdiff.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.passes.workspace_parameters import WorkspaceBuffer

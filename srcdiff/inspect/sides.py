@@ -7,7 +7,6 @@ import linecache
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from srcdiff.diagnostics import Span
@@ -17,6 +16,7 @@ from srcdiff.inspect.syntax import Line, styled
 from srcdiff.inspect.terminal import painted, wants_colour
 from srcdiff.ir.print import lines_with_places
 from srcdiff.passes.compilation import Compilation
+from srcdiff.quick_dataclasses import dataclass
 
 Place = tuple[int, int]
 """A line of the user's source: which of the pieces, and its number in the file."""

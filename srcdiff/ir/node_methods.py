@@ -44,16 +44,24 @@ _CHANGES = {"replaced": ("uses",), "redefined": ("defines", "inner"), "rebuilt":
 
 def derive_methods(cls: Any) -> None:
     """Add the generated methods to a class of operations."""
+    if "__slots__" in vars(cls):  # the class is made again with slots, and has its methods
+        return
     words = words_of(cls)
     declared = {name: _WORDS[word] for name, word in words.items() if word in _WORDS}
+    methods: dict[str, str] = {}
     for method in ("uses", "defines", "inner", "blocks"):
         tuples = [as_tuple.format(f"self.{name}") for name, (of, as_tuple, _) in declared.items() if of == method]
         if tuples:
-            _give(cls, method, ("self",), [f"return {' + '.join(tuples)}"])
-    for method, methods in _CHANGES.items():
-        parts = {name: with_others for name, (of, _, with_others) in declared.items() if of in methods}
+            methods[method] = _definition(method, ("self",), [f"return {' + '.join(tuples)}"])
+    for method, changed in _CHANGES.items():
+        parts = {name: with_others for name, (of, _, with_others) in declared.items() if of in changed}
         if parts:
-            _give(cls, method, ("self", "by"), _changed(words, parts))
+            methods[method] = _definition(method, ("self", "by"), _changed(words, parts))
+    if methods:  # compiled in the module of the class
+        made: dict[str, Any] = {}
+        exec("".join(methods.values()), vars(sys.modules[cls.__module__]), made)
+        for name in methods:
+            setattr(cls, name, made[name])
 
 
 def words_of(cls: Any) -> dict[str, str]:
@@ -69,9 +77,5 @@ def _changed(words: Iterable[str], parts: dict[str, str]) -> list[str]:
     return [*lines, f"if {same}: return self", f"return type(self)({given}, span=self.span)"]
 
 
-def _give(cls: Any, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
-    """Compile the method in the module of the class."""
-    text = f"def {name}({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in lines)
-    made: dict[str, Any] = {}
-    exec(text, vars(sys.modules[cls.__module__]), made)
-    setattr(cls, name, made[name])
+def _definition(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
+    return f"def {name}({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in lines)

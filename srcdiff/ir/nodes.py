@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.node_methods import derive_methods
 from srcdiff.ir.types import Array, Scalar, Type, is_complex
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(eq=False, slots=True)

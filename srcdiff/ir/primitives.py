@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import builtins
 import keyword
-from dataclasses import dataclass
+
+from srcdiff.quick_dataclasses import dataclass
 
 ATOM = 100  # precedence of a name, a literal or a call
 

@@ -13,11 +13,11 @@ condition
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from srcdiff.ir.nodes import Apply, Const, Library, Load, Operation, Part, Reshape, Transpose, Value, View
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, Array, Stack
+from srcdiff.quick_dataclasses import dataclass
 
 _BETWEEN = {
     "add": "plus",

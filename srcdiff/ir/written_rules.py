@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from srcdiff.ir.nodes import Function
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

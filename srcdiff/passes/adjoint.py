@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
@@ -72,6 +72,7 @@ from srcdiff.passes.custom_adjoints import (
     require_shape,
     without_rule,
 )
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import Number, calls_functions, names_of, times, with_values
 

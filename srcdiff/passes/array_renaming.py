@@ -14,7 +14,7 @@ values have to be saved before they are overwritten. A buffer must not have anot
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import fills
 from srcdiff.analyses.dependence import dependence_of
@@ -34,6 +34,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ def f(w, x):                                 def f(w, x):
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
@@ -36,6 +36,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array, Scalar, element_type
 from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.quick_dataclasses import dataclass
 
 _ALL = Slice(None, None, None)
 

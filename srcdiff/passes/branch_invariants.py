@@ -20,7 +20,7 @@ test would cost more than it gains, and only what needs no test moves.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.access_relations import exists, runs
 from srcdiff.analyses.dependence import dependence_of
@@ -48,6 +48,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import is_inexact, zero_of
 from srcdiff.ir.words import words_for
+from srcdiff.quick_dataclasses import dataclass
 
 _QUIET = frozenset({"add", "subtract", "multiply", "negative", "positive", "float", "float64", "absolute"})
 """Operators and conversions that never raise. NumPy's functions do not raise either."""

@@ -12,13 +12,14 @@ functions share the stacks, one for each type; the main program creates them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.saved_values import Plan
 from srcdiff.analyses.structure import Structure
 from srcdiff.ir.nodes import Block, Call, Dim, Function, NewStack, Operation, Push, Value, changed, walk
 from srcdiff.ir.types import BOOL, INT, Array, Stack, is_inexact
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

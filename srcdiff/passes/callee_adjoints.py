@@ -12,7 +12,7 @@ them, or if it would store a reference to memory that the caller can reach by an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.analyses.structure import structure_of
@@ -48,6 +48,7 @@ from srcdiff.passes.joint_calls import Joint, joint_functions
 from srcdiff.passes.reverse_mode import Reversal, copied_first, reversed_function
 from srcdiff.passes.shadows import list_storage
 from srcdiff.passes.simplify import remove_dead
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

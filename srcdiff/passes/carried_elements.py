@@ -18,7 +18,7 @@ No other access may touch the element in either iteration (decided by isl). A lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import Affine, affine, exists, never_in_one_iteration, runs
 from srcdiff.analyses.structure import Structure, structure_of
@@ -46,6 +46,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import element_type, is_kept_by
 from srcdiff.ir.words import element as element_name
 from srcdiff.ir.words import own_name
+from srcdiff.quick_dataclasses import dataclass
 
 Access = Load | Store
 _HARMLESS = (Load, Store, Apply, Const, Dim, Alloc, Comment, If, Loop, References)

@@ -19,7 +19,7 @@ copies would slow down a loop that mostly carries its array unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.dependence import dependence_of
 from srcdiff.ir.builder import Builder
@@ -39,6 +39,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 
 def fill_chosen_arrays(function: Function) -> Function:

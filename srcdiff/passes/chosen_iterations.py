@@ -15,7 +15,7 @@ The loop itself has no derivative then: the reverse sweep visits one iteration, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.ir.aliasing import points_to
@@ -40,6 +40,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import BOOL, INT, Array, Scalar, is_float
+from srcdiff.quick_dataclasses import dataclass
 
 _PURE = (Apply, Const, Dim, Load, References, If, Loop)
 

@@ -14,7 +14,7 @@ each index and allows vectorisation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import Affine, affine, length_is_difference, never_negative
 from srcdiff.analyses.structure import structure_of
@@ -22,6 +22,7 @@ from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Function, Loop, Operation, Value, changed, substituted, walk
 from srcdiff.ir.types import INT
+from srcdiff.quick_dataclasses import dataclass
 
 
 def close_induction_variables(function: Function) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
@@ -16,6 +16,7 @@ from srcdiff.passes.loops_in_threads import Choice
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
@@ -23,6 +22,7 @@ from srcdiff.ir.types import Array, Type, is_inexact
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import solvers
 from srcdiff.library.externals import NO_SECOND
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 

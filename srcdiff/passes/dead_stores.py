@@ -10,7 +10,7 @@ for i in range(n):                           for i in range(n):
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.access_relations import element, never_in_one_iteration, never_meets
 from srcdiff.analyses.ownership import LastSeen
@@ -40,6 +40,7 @@ from srcdiff.ir.nodes import (
     changed,
 )
 from srcdiff.ir.types import Array, element_type
+from srcdiff.quick_dataclasses import dataclass
 
 
 def remove_dead_stores(function: Function) -> Function:

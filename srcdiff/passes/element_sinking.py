@@ -14,7 +14,7 @@ are read anyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
@@ -50,6 +50,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import Array, is_kept_by
 from srcdiff.passes.code_sinking import is_not_differentiated
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_READERS = 3  # each of them computes the element
 # Primitives with a derivative that is infinite at some finite arguments.

@@ -14,12 +14,13 @@ the loop adds nothing, the result is what it was, also if the factor is infinite
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.signs import Sign, Signs, signs_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Const, Function, Loop, Operation, Value, changed, walk
 from srcdiff.ir.types import FLOAT
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_STEPS = 12
 """How far a term is looked into."""

@@ -13,7 +13,7 @@ a thread is not contiguous.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
     changed,
 )
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 
 Indices = tuple[Value, ...]
 

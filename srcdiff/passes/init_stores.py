@@ -17,7 +17,7 @@ are those of arrays that iterations allocate with zeros and a loop adds to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import (
     Affine,
@@ -45,6 +45,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array, element_type
+from srcdiff.quick_dataclasses import dataclass
 
 
 def start_sums_by_assignment(function: Function) -> Function:

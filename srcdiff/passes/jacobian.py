@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.dependence import dependence_of
 from srcdiff.analyses.thread_loops import Work
@@ -47,6 +47,7 @@ from srcdiff.library.thread_blocks import BLOCKS
 from srcdiff.passes.draws import draws_anything, without_draws
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
+from srcdiff.quick_dataclasses import dataclass
 
 MOST_LANES = 32
 """The default number of directions of a sweep: enough to make the cost of the primal program small."""

@@ -21,7 +21,7 @@ and its adjoint become one call (`join_calls`). If one call remains that does no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.diagnostics import DifferentiationError
@@ -65,6 +65,7 @@ from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.reverse_mode import Reversal, reversed_function
 from srcdiff.passes.shadows import list_storage
 from srcdiff.passes.simplify import simplify
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ only those are changed. Sums are added in another order, as compiled code may do
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import Affine, affine, never_written_before
 from srcdiff.analyses.structure import Structure, structure_of
@@ -34,6 +34,7 @@ from srcdiff.ir.nodes import (
     changed,
 )
 from srcdiff.ir.types import FLOAT, element_type
+from srcdiff.quick_dataclasses import dataclass
 
 _LEAST_LOADS = 3
 """How many elements the first part reads, at least, so that it is worth a loop of its own."""

@@ -15,7 +15,7 @@ by sharing (a load of what was just stored) and by removing what nobody reads.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -41,6 +41,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT
+from srcdiff.quick_dataclasses import dataclass
 
 _FARTHEST = 500
 """How many operations behind a loop another one is looked for, so that the time grows with the program, no faster."""

@@ -20,7 +20,7 @@ the same for the same number of threads. Where there is little work, there is on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses import thread_loops
@@ -43,6 +43,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import WORK_OF_BLOCK
 from srcdiff.ir.types import INT, Scalar
 from srcdiff.library.thread_blocks import BLOCKS, ITERATIONS
+from srcdiff.quick_dataclasses import dataclass
 
 _NEUTRAL: dict[str | Extreme, int] = {"add": 0, "multiply": 1}
 _OPPOSITE = {"greater": "less_equal", "less": "greater_equal"}

@@ -18,13 +18,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import progress
 from srcdiff.diagnostics.timings import timed
 from srcdiff.ir.nodes import Function, Operation, Program, Value
 from srcdiff.ir.verify import verify
+from srcdiff.quick_dataclasses import dataclass
 
 Transform = Callable[..., Function]
 

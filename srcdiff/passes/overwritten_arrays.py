@@ -15,7 +15,7 @@ the iteration that is not changed is replaced by that array.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.access_relations import fills, leaves_border, never_written_before
 from srcdiff.analyses.dependence import dependence_of
@@ -44,6 +44,7 @@ from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores
 from srcdiff.passes.loop_fusion import fuse
 from srcdiff.passes.simplify import simplify
+from srcdiff.quick_dataclasses import dataclass
 
 BORDER = 2
 """How many elements at each end of an axis an iteration may leave as they are."""

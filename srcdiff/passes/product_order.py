@@ -15,7 +15,7 @@ have one product less.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.structure import Structure, structure_of
@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT, Array
+from srcdiff.quick_dataclasses import dataclass
 
 
 def reorder_products(function: Function, inputs: Iterable[Value]) -> Function:

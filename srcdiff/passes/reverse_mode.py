@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
@@ -48,6 +48,7 @@ from srcdiff.passes.overwritten_arrays import rename_overwritten
 from srcdiff.passes.partial_copies import copy_partially
 from srcdiff.passes.shadows import add_shadows, list_storage
 from srcdiff.passes.snapshots import keep_what_calls_read
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_TRIED = 8  # each costs as much as all the rest
 

@@ -22,7 +22,7 @@ not get something from every neighbour. What elements of one row get from each o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.dependence import Effects, dependence_of
 from srcdiff.ir.builder import Builder
@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import Apply, Block, Const, Dim, Function, Load, Loop, Ope
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import INT, element_type
 from srcdiff.passes.scatter_to_gather import compute_again
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_OPERATIONS = 8
 """The limit for the cost of an amount, which is computed once for each neighbour."""

@@ -12,7 +12,7 @@ unless the element is known to exist, the result is guarded by a test whether th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.access_relations import exists, never_meets, runs
 from srcdiff.analyses.structure import Structure, structure_of
@@ -46,6 +46,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT, Array, element_type, is_kept_by
 from srcdiff.ir.words import element as element_name
 from srcdiff.ir.words import own_name
+from srcdiff.quick_dataclasses import dataclass
 
 Access = Load | Store
 Key = tuple[Value, tuple[Value, ...]]

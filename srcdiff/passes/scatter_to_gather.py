@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.analyses.dependence import Effects, dependence_of
 from srcdiff.ir.builder import Builder
@@ -41,6 +41,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import INT, element_type
 from srcdiff.passes.branch_sums import take_sums_out_of_branches
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_OPERATIONS, _MOST_OF_A_ROW = 80, 8
 """The limits for the cost of all neighbours together, and of an amount for one element of a row."""

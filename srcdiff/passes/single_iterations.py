@@ -10,12 +10,11 @@ Scatter to gather leaves such loops for the elements at the borders of an array.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Const, Function, If, Loop, Operation, Value, changed, substituted, walk
 from srcdiff.ir.types import INT
+from srcdiff.quick_dataclasses import dataclass
 
 
 def branch_on_single_iterations(function: Function) -> Function:

@@ -18,7 +18,7 @@ What is written stays within limits: an array whose loops would become too long 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -65,6 +65,7 @@ from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.product_loops import small_products_as_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.small_matrices import FORMULAS
+from srcdiff.quick_dataclasses import dataclass
 
 LONGEST_NEST = 400
 """How many operations a nest of loops, or the formula for a library call, may become."""

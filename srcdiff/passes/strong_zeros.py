@@ -12,12 +12,13 @@ product if the adjoint is zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.signs import INFINITE, LARGEST, Sign, Signs, signs_of
 from srcdiff.ir.builder import STRONG
 from srcdiff.ir.nodes import Apply, Block, Const, Function, Operation, Value, changed, walk
 from srcdiff.ir.types import BOOL, is_inexact, widest, zero_of
+from srcdiff.quick_dataclasses import dataclass
 
 _MOST_OPERATIONS = 60
 """How far an adjoint is looked into."""

@@ -14,9 +14,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.quick_dataclasses import dataclass
 
 CONSTANTS: dict[str, float] = {
     "pi": math.pi,

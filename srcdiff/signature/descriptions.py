@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.ir.types import FLOAT, INT
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.keys import is_on_device
 from srcdiff.signature.structures import Layout, layout_of
 from srcdiff.signature.trees import VALUES, Structure, floats_for_integers, parts_of

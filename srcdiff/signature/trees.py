@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.structures import Layout, layout_of
 
 _WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, np.float64})

@@ -17,7 +17,7 @@ which no other thread touches there, or the kernel would have a race.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.analyses.structure import structure_of
 from srcdiff.backends.cuda.races import Meetings, Spread, is_private
@@ -47,6 +47,7 @@ from srcdiff.ir.types import BOOL, INT, Array, is_float
 from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.tangent import Tangent, tangent_of
+from srcdiff.quick_dataclasses import dataclass
 
 # -- conditions ------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ one thread, or stays on the host if there are independent loops inside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses.dependence import dependence_of
@@ -58,6 +58,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_complex, is_float
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.simplify import simplify
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

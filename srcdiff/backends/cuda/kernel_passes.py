@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.backends.cuda.complex_kernels import with_real_additions, with_real_functions
@@ -40,6 +40,7 @@ from srcdiff.library.blas_lapack import is_seen
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
+from srcdiff.quick_dataclasses import dataclass
 
 
 @dataclass(slots=True)

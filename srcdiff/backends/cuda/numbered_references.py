@@ -11,7 +11,7 @@ both. The number of the source and the numbers within it accompany the name thro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -35,6 +35,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array, Stack
+from srcdiff.quick_dataclasses import dataclass
 
 Numbers = tuple[Value, ...]
 

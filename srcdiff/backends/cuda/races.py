@@ -12,7 +12,7 @@ and the `s` of consecutive blocks are at least `D` apart, so everything is linea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.analyses.symbolic_shapes import lengths_of
@@ -43,6 +43,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import Array, is_float
+from srcdiff.quick_dataclasses import dataclass
 
 Access = Load | Store
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.backends.cuda.numbered_references import references_as_numbers
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -58,6 +58,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Stack, element_type
 from srcdiff.passes.simplify import axis_of_base, remove_dead, simplify
 from srcdiff.passes.stacks import stacks_as_arrays
+from srcdiff.quick_dataclasses import dataclass
 
 LOCAL_BYTES = 16 * 1024
 """The largest local array of a thread; larger ones are parts of a workspace array of all threads."""

@@ -3,7 +3,9 @@
 Numba finds BLAS through the module `scipy.linalg.cython_blas`, at the first call of each function, and keeps the
 address. Importing that module imports all of `scipy.linalg`, which takes as long as the rest of a first call from the
 disk cache. So the single module is loaded, Numba looks up the addresses, and the module is removed from `sys.modules`
-again, so that a later import of SciPy works as usual. (When Numba compiles, it imports SciPy.)
+again, so that a later import of SciPy works as usual.
+
+Numba also imports `scipy.linalg` before it compiles anything, only to see whether it is there.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib.util
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -29,6 +32,24 @@ FUNCTIONS = ("xxdot", "xxgemv", "xxgemm")
 LIMITING = ctypes.c_int64(0)
 """The address of OpenBLAS's function `int (int)` that sets its number of threads and returns the number before; zero if
 no BLAS was used, or it is another one."""
+
+
+@functools.cache
+def look_for_scipy() -> None:
+    """Import the module of Numba's that asks for SciPy, without importing SciPy: half of a short first call."""
+    from numba.np import linalg
+
+    asked: Any = linalg
+    importing, asked.ensure_blas = asked.ensure_blas, _require_scipy
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        asked.ensure_blas = importing
+
+
+def _require_scipy() -> None:
+    if importlib.util.find_spec("scipy") is None:
+        raise ImportError("SciPy is required for linear algebra")
 
 
 @functools.cache

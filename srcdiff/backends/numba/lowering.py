@@ -20,7 +20,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 
-from srcdiff.backends.numba import growing_lists, llvm_options, stack, threads
+from srcdiff.backends.numba import blas, growing_lists, llvm_options, stack, threads
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
 from srcdiff.backends.numba.direct_lowering import DirectLower
 from srcdiff.backends.numba.interrupts import look
@@ -221,6 +221,10 @@ class _Compiler(CompilerBase):
     """Numba's compiler, with another last step before LLVM."""
 
     lowering: type[NativeLowering] = _Lowering
+
+    def __init__(self, *args: Any) -> None:
+        blas.look_for_scipy()
+        super().__init__(*args)  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> list[PassManager]:
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from srcdiff.backends.numba import c_callable, nested_calls
 from srcdiff.backends.numba.interrupts import held_back
 from srcdiff.diagnostics.garbage import seldom_collected
+from srcdiff.quick_dataclasses import dataclass
 
 MAJOR, MINOR = 0, 5
 

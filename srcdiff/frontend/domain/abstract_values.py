@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self, TypeGuard
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import Node

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Copy, Dim, Index, Item, NewAxis, Operation, Part, Reshape, Slice, Transpose, Value
 from srcdiff.ir.types import INT, Array, Scalar, real_of
+from srcdiff.quick_dataclasses import dataclass
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.diagnostics import Problem, Refusal
@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, scope_
 from srcdiff.frontend.domain.shapes import Doubt
 from srcdiff.frontend.domain.shapes import Key as SizeKey
 from srcdiff.ir.nodes import Value
+from srcdiff.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from srcdiff.frontend.domain.reader import Reader

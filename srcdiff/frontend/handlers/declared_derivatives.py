@@ -11,7 +11,7 @@ respect to one argument and to all outside floats.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Static, Tuple
@@ -28,6 +28,7 @@ from srcdiff.ir.nodes import Block, Custom, Value
 from srcdiff.ir.types import Array
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import composed, language
+from srcdiff.quick_dataclasses import dataclass
 
 
 @handles(language.with_derivative)

@@ -10,7 +10,6 @@ import ast
 import inspect
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from srcdiff.library import random_draws
 from srcdiff.library.blas_lapack import call_out
 from srcdiff.library.call_outs import CallOut, Kind
 from srcdiff.library.random_draws import NUMBA, Draw
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.random_sources import source_layout
 
 _NO_DEFAULT = inspect.Parameter.empty

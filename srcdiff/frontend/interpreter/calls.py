@@ -10,7 +10,6 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,6 +80,7 @@ from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
 from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, STANDARD, TAKES_COMPLEX
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.trees import NODES
 

@@ -10,7 +10,6 @@ import ast
 import enum
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from numba.core import types
@@ -30,6 +29,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import INT
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.structures import is_key, mapping_layout
 
 DictionaryKey = str | int | enum.Enum

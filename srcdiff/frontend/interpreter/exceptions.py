@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_stat
 from srcdiff.frontend.interpreter.strings import argument_of
 from srcdiff.frontend.interpreter.tables import statement
 from srcdiff.ir.nodes import Block, Call, Custom, Derivative, Formatted, Library, Operation, Raise, Value, walk
+from srcdiff.quick_dataclasses import dataclass
 
 _MAY_FAIL = frozenset(("eigh", "eig", "svd", "svd_full", "pinv", "lstsq", "lstsq_residuals", "matrix_rank", "roots"))
 """Calls of LAPACK that raise an exception if they do not converge. No test can predict that."""

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import itertools
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Refusal
@@ -36,6 +36,7 @@ from srcdiff.frontend.source.scopes import assigned_names, yields
 from srcdiff.ir.nodes import Block, Loop, Operation, Parallel, Value
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 _MOST_READINGS = 25  # of one loop; types only widen, so a few readings suffice

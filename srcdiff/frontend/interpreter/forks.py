@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, Maybe, Optional, Static
 from srcdiff.frontend.domain.reader import Reader
@@ -18,6 +18,7 @@ from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Apply, Block, If, Value
 from srcdiff.ir.types import INT
+from srcdiff.quick_dataclasses import dataclass
 
 
 def branch_on(reader: Reader, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from srcdiff.diagnostics import Problem, Refusal
@@ -28,6 +28,7 @@ from srcdiff.frontend.interpreter.statements import read_statements
 from srcdiff.frontend.interpreter.tables import expression, goes_through
 from srcdiff.frontend.source.scopes import inner_scopes
 from srcdiff.ir.nodes import Value
+from srcdiff.quick_dataclasses import dataclass
 
 _FRESH, _SPENT, _LEFT = Static("fresh"), Static("spent"), Static("left")
 """The state of a generator: how far it has been consumed."""

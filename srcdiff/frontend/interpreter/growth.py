@@ -12,7 +12,6 @@ gets smaller or a constant changes. The number of consecutive calls without prog
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
@@ -34,6 +33,7 @@ from srcdiff.frontend.domain.lattice import loosened
 from srcdiff.frontend.domain.state import Cells
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 _MOST_STEPS = 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from srcdiff.diagnostics import Problem
 from srcdiff.frontend.domain.abstract_values import (
@@ -56,6 +56,7 @@ from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.source.scopes import has_finally, has_try, inner_scopes
 from srcdiff.ir.nodes import Block, If, Operation, Value
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from srcdiff.diagnostics import Problem
 from srcdiff.frontend.callees import holds_array
@@ -19,6 +19,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Function, Grow, Operation, Store, Value, walk
 from srcdiff.ir.types import Stack
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 

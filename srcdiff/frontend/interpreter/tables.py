@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Value
+from srcdiff.quick_dataclasses import dataclass
 
 Key = TypeVar("Key")
 Row = TypeVar("Row", bound=Callable[..., Any])

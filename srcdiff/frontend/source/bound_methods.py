@@ -11,10 +11,10 @@ import ast
 import copy
 import functools
 import types
-from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.frontend.source.guards import contents, exactly
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.keys import Kept
 from srcdiff.signature.structures import is_plain_class

@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Problem, Refusal, Span
@@ -20,6 +20,7 @@ from srcdiff.diagnostics.span import SHARED
 from srcdiff.frontend.source.bound_methods import method_behind, opened
 from srcdiff.frontend.source.matches import without_matches
 from srcdiff.frontend.source.numba_options import Told, layers, told
+from srcdiff.quick_dataclasses import dataclass
 
 WRITTEN_FOR: dict[str, str] = {}
 """The file names of generated functions that are in no file, and the files that they were generated from."""

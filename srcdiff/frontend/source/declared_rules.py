@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import findable, plain_function, standing_for
 from srcdiff.frontend.source.numba_options import layers
 from srcdiff.library.externals import External
+from srcdiff.quick_dataclasses import dataclass
 
 
 class CustomRule:

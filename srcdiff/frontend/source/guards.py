@@ -22,11 +22,12 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.checks import VALUES, Names, attribute
 from srcdiff.signature.keys import Kept
 from srcdiff.signature.structures import layout_of

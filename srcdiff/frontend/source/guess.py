@@ -6,13 +6,13 @@ import ast
 import inspect
 import re
 import typing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.ir.types import FLOAT, INT, Array, element_type, is_supported_dtype
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 _OF_ARRAYS = frozenset({"shape", "size", "ndim", "copy", "sum", "mean", "dot", "max", "min", "reshape", "ravel"})

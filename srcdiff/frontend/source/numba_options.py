@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
@@ -17,6 +17,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import register_jitable
 
 from srcdiff.ir.types import Array, Scalar
+from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 
