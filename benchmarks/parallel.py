@@ -1,6 +1,7 @@
 """Measures the speed-up by threads: primal programs with `prange`, compiled by Numba, and their gradients by srcdiff.
 
     python -m benchmarks.parallel                     one thread against all, on an idle machine
+    python -m benchmarks.parallel jacobi k_means      some of the programs
     python -m benchmarks.parallel --threads 2 --quick smaller arrays
     python -m benchmarks.parallel --bits 1000         compares so many gradients of each program bit for bit
 
@@ -173,6 +174,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small arrays, little time")
     parser.add_argument("--bits", type=int, default=0, metavar="RUNS", help="compare so many gradients bit for bit")
     parser.add_argument("--without-jax", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="PROGRAM", help="which of them (default: all)")
     given = parser.parse_args()
     if given.threads < 2:
         parser.error("one thread gains nothing")
@@ -183,6 +185,8 @@ def main():
     head = f"{'':20} {'primal':>9} {'gain':>5} {'gradient':>9} {'gain':>5} {'ratio':>6} {'first':>6} {'times':>6}"
     print(head + (f" {'JAX':>9} {'times':>6}" if jax is not None else ""))
     for function, args, wrt in cases(size):
+        if given.names and function.__name__ not in given.names:
+            continue
         function(*args)
         _, plain = first_call(function, args, wrt)
         gradient, first = first_call(function, args, wrt, parallel=True)

@@ -18,6 +18,7 @@ from srcdiff.library.language import (
     from_places,
     has_nan,
     is_array,
+    is_complex_type,
     ones,
     replaced,
     result_type,
@@ -102,15 +103,17 @@ def linspace(
     checked(num, float)
     start = np.asarray(start) if is_array(start) else start
     stop = np.asarray(stop) if is_array(stop) else stop
+    common = result_type(start, stop)
+    kind = common if is_complex_type(common) else float
     intervals = num - 1 if endpoint else num
     step = (stop - start) / max(intervals, 1)
     if is_array(start) or is_array(stop):
         if dtype is not None and not has_nan(dtype):
             unsupported("`linspace` of arrays with a `dtype` of integers")
-        lines = stacked_lines(start, step, num, stop if endpoint else None, float if dtype is None else dtype)
+        lines = stacked_lines(start, step, num, stop if endpoint else None, kind if dtype is None else dtype)
         lines = np.moveaxis(lines, 0, axis)
         return (lines, step) if retstep else lines
-    result = np.empty(num, float if dtype is None else dtype)
+    result = np.empty(num, kind if dtype is None else dtype)
     rounds = not has_nan(result.dtype)
     for i in range(num):
         result[i] = math.floor(start + i * step) if rounds else start + i * step

@@ -6,6 +6,7 @@ raise `OverflowError`.
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
@@ -73,6 +74,14 @@ def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     difference = abs(b - a)
     near = difference <= abs(rel_tol * b) or difference <= abs(rel_tol * a) or difference <= abs_tol
     return a == b or (near and math.isfinite(a) and math.isfinite(b))
+
+
+def isclose_of_complex(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    difference = abs(b - a)
+    near = difference <= rel_tol * abs(b) or difference <= rel_tol * abs(a) or difference <= abs_tol
+    return a == b or (near and cmath.isfinite(a) and cmath.isfinite(b))
 
 
 def dist(p: Any, q: Any) -> Any:
@@ -150,5 +159,8 @@ BY_NAME: dict[str, Any] = {
     "sumprod": sumprod,  # since Python 3.12
     "ulp": ulp,
 }
-FUNCTIONS: dict[Any, Any] = {getattr(math, name): BY_NAME[name] for name in BY_NAME if hasattr(math, name)}
-"""By the function of `math`, for the functions that this Python has."""
+FUNCTIONS: dict[Any, Any] = {
+    **{getattr(math, name): BY_NAME[name] for name in BY_NAME if hasattr(math, name)},
+    cmath.isclose: isclose_of_complex,
+}
+"""By the function of `math` or `cmath`, for the functions that this Python has."""

@@ -39,8 +39,11 @@ FUNCTIONS: dict[Any, Any] = {
 
 _OF_COMPLEX = (
     *("sum", "prod", "mean", "var", "std", "average", "trapezoid", "any", "all", "count_nonzero", "array_equal"),
-    *("nansum", "nanprod", "nanmean", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "diff", "ediff1d"),
-    *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes"),
+    *("nansum", "nanprod", "nanmean", "nancumsum", "nancumprod", "nan_to_num"),
+    *("cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "ediff1d"),
+    *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes", "linspace", "logspace", "geomspace"),
+    *("tril_indices_from", "triu_indices_from", "diag_indices_from", "piecewise"),
+    *("sort", "argsort", "polyfit", "cov", "corrcoef"),
     *("put", "place", "putmask", "put_along_axis", "copyto", "nonzero", "flatnonzero", "argwhere", "take", "compress"),
     *("take_along_axis", "extract", "select", "choose", "fill_diagonal", "tril", "triu", "concatenate", "stack"),
     *("hstack", "vstack", "dstack", "column_stack", "block", "append", "insert", "delete", "resize", "pad"),
@@ -64,7 +67,7 @@ TAKES_COMPLEX = frozenset(
     for module, names in ((np, _OF_COMPLEX), (np.linalg, _OF_COMPLEX_MATRICES), (np.fft, _TRANSFORMS))
     for name in names
     if getattr(module, name, None) in FUNCTIONS
-)
+) | {arranging.sliding_window_view, sorting.sort_in_place}
 """The functions that support complex numbers. All others refuse them."""
 
 ORDERS = frozenset(sorting.FUNCTIONS.values()) | {sorting.sort_in_place, sorting.partition_in_place}

@@ -22,6 +22,7 @@ from srcdiff.library.language import (
     identity_of,
     inserted,
     is_array,
+    is_complex_type,
     largest,
     only,
     part,
@@ -331,6 +332,9 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
         return x
     if not copy:
         unsupported("`nan_to_num` without a copy")
+    if is_complex_type(x.dtype):
+        parts = nan_to_num(x.real, True, nan, posinf, neginf), nan_to_num(x.imag, True, nan, posinf, neginf)
+        return parts[0] + 1j * parts[1]
     high = largest(x.dtype) if posinf is None else posinf
     low = -largest(x.dtype) if neginf is None else neginf
     return np.where(np.isnan(x), nan, np.where(np.isposinf(x), high, np.where(np.isneginf(x), low, x)))

@@ -16,10 +16,11 @@ from srcdiff.library.language import (
     axis_of,
     factor_of,
     first_of,
+    interleaved_lengths,
     inverse_type,
     is_complex_type,
+    known_axes,
     other_direction,
-    unsupported,
 )
 
 
@@ -99,6 +100,30 @@ def irfft2(
     return fourier.irfftn(x, s, axes, norm)
 
 
+def hfftn(
+    x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: Any = False, workers: Any = None
+) -> Any:
+    return fourier.irfftn(np.asarray(x).conj(), s, axes, other_direction(norm))
+
+
+def ihfftn(
+    x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: Any = False, workers: Any = None
+) -> Any:
+    return np.asarray(fourier.rfftn(x, s, axes, other_direction(norm)).conj())
+
+
+def hfft2(
+    x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: Any = False, workers: Any = None
+) -> Any:
+    return hfftn(x, s, axes, norm)
+
+
+def ihfft2(
+    x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: Any = False, workers: Any = None
+) -> Any:
+    return ihfftn(x, s, axes, norm)
+
+
 # ---------------------------------------------------------------------------------------- cosine and sine transforms
 
 
@@ -154,25 +179,88 @@ def idst(
     return wave_transform(x, inverse_type(type), n, axis, other_direction(norm), orthogonalize, False)
 
 
+def dctn(
+    x: Any,
+    type: Any = 2,  # noqa: A002 -- SciPy's name
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    return waves_over_axes(x, type, s, axes, norm, orthogonalize, True)
+
+
+def idctn(
+    x: Any,
+    type: Any = 2,  # noqa: A002 -- SciPy's name
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    return waves_over_axes(x, inverse_type(type), s, axes, other_direction(norm), orthogonalize, True)
+
+
+def dstn(
+    x: Any,
+    type: Any = 2,  # noqa: A002 -- SciPy's name
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    return waves_over_axes(x, type, s, axes, norm, orthogonalize, False)
+
+
+def idstn(
+    x: Any,
+    type: Any = 2,  # noqa: A002 -- SciPy's name
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    return waves_over_axes(x, inverse_type(type), s, axes, other_direction(norm), orthogonalize, False)
+
+
+def waves_over_axes(x: Any, kind: Any, s: Any, axes: Any, norm: Any, orthogonalize: Any, is_cosine: Any) -> Any:
+    x = np.asarray(x)
+    axes = known_axes(s, axes, x.ndim)
+    for axis, n in zip(axes, interleaved_lengths(s, len(axes)), strict=True):
+        x = wave_transform(x, kind, n, axis, norm, orthogonalize, is_cosine)
+    return x
+
+
 def wave_transform(x: Any, kind: Any, n: Any, axis: Any, norm: Any, orthogonalize: Any, is_cosine: Any) -> Any:
     x = np.asarray(x)
-    if orthogonalize is not None:
-        unsupported("`orthogonalize`")
     if is_complex_type(x.dtype):
-        unsupported("a cosine or sine transform of complex numbers")
+        real = wave_transform(x.real, kind, n, axis, norm, orthogonalize, is_cosine)
+        return np.asarray(real + 1j * wave_transform(x.imag, kind, n, axis, norm, orthogonalize, is_cosine))
     axis = axis_of(axis, x.ndim)
     lines = with_axis_last(x, axis) + 0.0
     lines = np.asarray(lines) if n is None else sized(np.asarray(lines), n)
-    return with_axis_back(wave_lines(lines, kind, norm, is_cosine), axis)
+    found = wave_lines(lines, kind, norm, orthogonalize, is_cosine)
+    if lines.dtype == np.float32:
+        found = np.asarray(found.astype(np.float32))
+    return with_axis_back(found, axis)
 
 
-def wave_lines(x: Any, kind: Any, norm: Any, is_cosine: Any) -> Any:
+def wave_lines(x: Any, kind: Any, norm: Any, orthogonalize: Any, is_cosine: Any) -> Any:
     """Along the last axis."""
     n = x.shape[x.ndim - 1]
     if n < 1 or (kind == 1 and is_cosine and n < 2):
         raise ValueError("Invalid number of data points specified")
     length = 2 * (n - 1 if is_cosine else n + 1) if kind == 1 else 2 * n
-    root = np.sqrt(2.0) if norm == "ortho" else 1.0
+    is_orthogonal = norm == "ortho" if orthogonalize is None else orthogonalize
+    root = np.sqrt(2.0) if is_orthogonal else 1.0
     weights, scale = np.ones(n), np.full(n, 2.0 if is_cosine else -2.0)
     if is_cosine:
         if kind == 1:
@@ -214,9 +302,14 @@ FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for function in (
         *(fft, ifft, rfft, irfft, hfft, ihfft, fftn, ifftn, rfftn, irfftn, fft2, ifft2, rfft2, irfft2),
+        *(hfft2, ihfft2, hfftn, ihfftn, dctn, idctn, dstn, idstn),
         *(dct, idct, dst, idst, fourier.fftfreq, fourier.rfftfreq, fourier.fftshift, fourier.ifftshift),
     )
 }
 TAKES_COMPLEX = tuple(
-    FUNCTIONS[name] for name in ("fft", "ifft", "irfft", "hfft", "fftn", "ifftn", "irfftn", "fft2", "ifft2", "irfft2")
+    FUNCTIONS[name]
+    for name in (
+        *("fft", "ifft", "irfft", "hfft", "fftn", "ifftn", "irfftn", "fft2", "ifft2", "irfft2", "hfft2", "hfftn"),
+        *("dct", "idct", "dst", "idst", "dctn", "idctn", "dstn", "idstn", "fftshift", "ifftshift"),
+    )
 )

@@ -17,6 +17,7 @@ from srcdiff.library.language import (
     float_type,
     is_array,
     is_complex_type,
+    real_type,
     unsupported,
     zero,
 )
@@ -279,7 +280,7 @@ def cov(
         x = np.concatenate((x, variables(y, rowvar)))
     if ddof is None:
         ddof = 0 if bias else 1
-    weights = product_of_weights(fweights, aweights, float_type(x.dtype))
+    weights = product_of_weights(fweights, aweights, real_type(float_type(x.dtype)))
     products, norm = centred_products(x, weights, aweights, ddof)
     if m.ndim == 1 and y is None:
         return products[0, 0] / max(norm, 0)
@@ -308,7 +309,7 @@ def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
             mean = total / count
             for k in range(count):
                 centred[i, k] = x[i, k] - mean
-        return matmul(centred, centred.T), count - ddof
+        return matmul(centred, adjoint(centred)), count - ddof
     agree(len(weights), count, "incompatible numbers of samples and weights")
     whole = np.sum(weights)
     for i in range(n):
@@ -321,7 +322,12 @@ def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
     norm = whole - ddof
     if aweights is not None and ddof != 0:
         norm = whole - ddof * np.sum(weights * np.asarray(aweights)) / whole
-    return matmul(centred * weights, centred.T), norm
+    return matmul(centred * weights, adjoint(centred)), norm
+
+
+def adjoint(a: Any) -> Any:
+    """The conjugate transpose."""
+    return np.conj(a.T) if is_complex_type(a.dtype) else a.T
 
 
 def variables(m: Any, rowvar: Any) -> Any:
@@ -338,9 +344,9 @@ def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
         return c / c
     c = np.asarray(c)
     n = len(c)
-    scale = np.empty(n, c.dtype)
+    scale = np.empty(n, real_type(c.dtype))
     for i in range(n):
-        scale[i] = np.sqrt(c[i, i])
+        scale[i] = np.sqrt(c[i, i].real if is_complex_type(c.dtype) else c[i, i])
     result = np.empty((n, n), c.dtype)
     for i in range(n):
         for j in range(n):

@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     has_nan,
     inserted,
     is_array,
+    is_complex_type,
     unsupported,
     without,
 )
@@ -27,7 +28,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     if a.ndim == 1:
-        order = order_of(np.asarray(a))
+        order = order_of_line(np.asarray(a))
         return order  # noqa: RET504 -- generated code has the name
     n = a.shape[axis]
     order = np.empty(a.shape, np.int64)
@@ -35,10 +36,22 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     for i in each(without(a.shape, (axis,))):
         for k in range(n):
             line[k] = a[inserted(i, axis, k)]
-        positions = order_of(line)
+        positions = order_of_line(line)
         for k in range(n):
             order[inserted(i, axis, k)] = positions[k]
     return order
+
+
+def order_of_line(a: Any) -> Any:
+    """NumPy compares complex numbers by their real parts, then by their imaginary parts; those with NaN come last."""
+    if not is_complex_type(a.dtype):
+        order = order_of(a)
+        return order  # noqa: RET504 -- generated code has the name
+    real, imag = a.real, a.imag
+    order = order_of(np.asarray(imag))
+    order = np.asarray(order[order_of(np.asarray(real[order]))])
+    missing = 2.0 * np.isnan(real) + np.isnan(imag)
+    return np.asarray(order[order_of(np.asarray(missing[order]))])
 
 
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:

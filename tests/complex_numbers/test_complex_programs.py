@@ -292,6 +292,47 @@ def eqs(z):
     return t
 
 
+@prog(planar(3), 0.3 + 0.5j)
+def further_functions(z, s):
+    angles = np.sum(np.angle(z, deg=True)) + np.angle(s, True)
+    powers = np.sum(np.float_power(z, 1.5)).real + abs(np.float_power(s, 2))
+    rounded = np.sum((z * np.rint(3 * z)).real) + np.sum(np.abs(z * np.round(3 * z, 1))) + (np.round(s, 1) * s).imag
+    near = z[0].real if cmath.isclose(s, s + 1e-13) and not cmath.isclose(s, z[0], abs_tol=1e-3) else 0.0
+    return angles + powers + rounded + near
+
+
+@prog(planar(2), planar(2, 3), 0.4)
+def sequences(z, a, x):
+    lines = np.sum(np.abs(np.linspace(z[0], z[1], 5)) ** 2) + np.sum(np.linspace(x, z[1], 4, endpoint=False).imag ** 2)
+    powers = np.sum(np.abs(np.logspace(z[0], z[1], 4))) + np.sum(np.geomspace(z[0], z[1], 4).imag ** 2)
+    return lines + powers + np.sum(np.abs(np.linspace(a[0], a[1], 3, axis=-1)))
+
+
+@prog(planar(3, 5), real(5) ** 2 + 0.5)
+def samples(a, w):
+    covariances = np.sum(np.abs(np.cov(a)) ** 2) + np.cov(a[0]).real + np.sum(np.cov(a, aweights=w).imag ** 3)
+    fitted = np.polyfit(a[0], a[1], 2, w=w)
+    return covariances + np.sum(np.abs(np.corrcoef(a))) + np.sum(np.abs(fitted))
+
+
+@prog(planar(3, 3))
+def arrays(a):
+    z = np.append(a[0], complex(np.nan, 1.0))
+    sums = np.abs(np.sum(np.nancumsum(z) * np.nancumprod(z))) + np.sum(np.abs(np.nan_to_num(z, nan=0.5)))
+    triangles = a[np.triu_indices_from(a, 1)] * a[np.tril_indices_from(a, -1)] * a[np.diag_indices_from(a)]
+    windows = np.lib.stride_tricks.sliding_window_view(a[0], 2).sum(axis=1)
+    pieces = np.piecewise(a, [a.real > 0, a.imag > 5], [lambda v: v * v, 0.5, lambda v: 1j * v])
+    return sums + np.sum(np.abs(triangles)) + np.sum(np.abs(windows) ** 3) + np.sum(np.abs(pieces))
+
+
+@prog(planar(5), planar(3, 4))
+def sorted_numbers(z, a):
+    w = z.copy()
+    w.sort()
+    columns = np.sum(np.abs(np.sort(a, axis=0) * np.arange(12).reshape(3, 4)))
+    return columns + np.sum((w * np.arange(5) * 1j).real) + np.sum((z[np.argsort(z)] * z).imag) + np.sort(z)[1].imag
+
+
 @prog(np.array([0j, 1 + 1j]))
 def zeroabs(z):
     return np.abs(z[1]) + np.abs(z[1]) ** 2 + (z[0] * z[1]).real

@@ -146,9 +146,23 @@ def test_transforms_of_scipy_have_derivatives():
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 def test_cosine_and_sine_transforms_are_those_of_scipy(name, kind, norm):
     x = real(2, 6)
-    np.testing.assert_allclose(
-        getattr(scipy_fft, name)(x, kind, norm=norm), getattr(fft, name)(x, kind, norm=norm), atol=1e-12
-    )
+    for orthogonalize in (None, True, False):
+        options = {"norm": norm, "orthogonalize": orthogonalize}
+        found = getattr(scipy_fft, name)(x, kind, **options)
+        np.testing.assert_allclose(found, getattr(fft, name)(x, kind, **options), atol=1e-12)
+    assert getattr(scipy_fft, name)(x.astype(np.float32), kind).dtype == np.float32
+
+
+def several_axes(x, z):
+    squares = np.sum(fft.dctn(x, 2, (3, 7), norm="ortho") ** 3) + np.sum(fft.idctn(x, 3) ** 2)
+    sines = np.sum(fft.dstn(x, s=(5,), axes=(0,)) ** 3) + np.sum(fft.idstn(x, orthogonalize=True) ** 2)
+    real = np.sum(fft.hfftn(z, (3, 5)) ** 3) + np.sum(fft.hfft2(z, norm="forward") ** 2)
+    half = np.sum(np.abs(fft.ihfftn(x, (3, 5), norm="ortho"))) + np.sum(np.abs(fft.ihfft2(x)))
+    return squares + sines + real + half + np.sum(np.abs(fft.dct(z, 1)) + np.abs(fft.dstn(z)))
+
+
+def test_transforms_over_several_axes_have_derivatives():
+    srcdiff.check(several_axes, real(3, 4), planar(3, 4), wrt=(0, 1), backend="python")
 
 
 def test_adjoint_of_the_transform_is_the_transform_back_without_a_factor():

@@ -22,6 +22,7 @@ from srcdiff.frontend.interpreter.array_conversion import (
     the_array,
 )
 from srcdiff.frontend.interpreter.broadcasting import axis_step, mapped_place, raise_with, require_fit, require_shape
+from srcdiff.frontend.interpreter.complex_functions import parts
 from srcdiff.frontend.interpreter.evaluation import as_array, call_named
 from srcdiff.frontend.interpreter.index_arrays import choose_elements, positions_of
 from srcdiff.frontend.interpreter.indexing import view_of_element
@@ -42,7 +43,7 @@ from srcdiff.frontend.interpreter.record_fields import is_record, parted
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import FLOAT, Array, is_inexact, widest
+from srcdiff.ir.types import FLOAT, Array, is_complex, is_inexact, widest
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:
@@ -175,14 +176,22 @@ def call_transpose(reader: Reader, node: ast.AST, a: Abstract, axes: Abstract = 
 def call_round_array(reader: Reader, node: ast.AST, a: Abstract, decimals: Abstract = Static(0)) -> Abstract:
     """Rounding to decimals. It is flat almost everywhere, so its derivative is zero."""
     if not is_array(a):
-        a = reader.cast(as_number(reader, a, node), FLOAT)
+        a = as_number(reader, a, node)
+        a = a if is_complex(a.type) else reader.cast(a, FLOAT)
     if isinstance(decimals, Static) and decimals.value == 0:
         return call_named(reader, "rint", node, a)
     places = as_integer(reader, decimals, node)
+
+    def rounded(values: list[Value]) -> Value:
+        (x,) = values
+        if not is_complex(x.type):
+            return reader.apply("round", reader.cast(x, FLOAT), places)
+        real, imag = (reader.apply("round", reader.cast(part, FLOAT), places) for part in parts(reader, x))
+        return reader.cast(reader.apply("complex", real, imag), x.type)
+
     if not is_array(a):
-        return reader.apply("round", as_value(reader, a), places)
-    dtype = promoted_dtype(reader, np.round, (a,), node)
-    return elementwise(reader, (a,), lambda v: reader.apply("round", reader.cast(v[0], FLOAT), places), dtype, node)
+        return rounded([as_value(reader, a)])
+    return elementwise(reader, (a,), rounded, promoted_dtype(reader, np.round, (a,), node), node)
 
 
 @handles(np.where, lazy=True)

@@ -104,6 +104,14 @@ def call_rect(reader: Reader, node: ast.AST, r: Abstract, phi: Abstract) -> Abst
     return pythons_own(reader, reader.apply("complex", real, imag))
 
 
+@handles(np.angle, lazy=True)
+def call_angle(reader: Reader, node: ast.AST, z: Abstract, deg: Abstract = Static(False)) -> Abstract:
+    found = call_primitive(reader, "angle", [z], {}, node, np.angle)
+    if not isinstance(deg, Static):
+        reader.refuse("SD304", node, "`deg` of `angle` must be known at compile time")
+    return call_primitive(reader, "degrees", [found], {}, node, np.degrees) if deg.value else found
+
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 

@@ -54,6 +54,11 @@ def _expm1(reader: Reader, z: Value) -> Value:
     return reader.cast(reader.apply("complex", real, imag), z.type)
 
 
+def _rint(reader: Reader, z: Value) -> Value:
+    real, imag = (reader.apply("rint", reader.cast(part, FLOAT)) for part in parts(reader, z))
+    return reader.cast(reader.apply("complex", real, imag), z.type)
+
+
 _WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
     "absolute": _absolute,
     "angle": _angle,
@@ -62,6 +67,7 @@ _WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
     "exp2": _exp2,
     "log1p": _log1p,
     "expm1": _expm1,
+    "rint": _rint,
 }
 
 

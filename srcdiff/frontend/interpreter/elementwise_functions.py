@@ -34,7 +34,7 @@ from srcdiff.frontend.interpreter.numbers import as_number, is_array, of_large, 
 from srcdiff.frontend.source.scopes import has_try
 from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, is_complex, is_inexact
+from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, Array, is_complex, is_inexact
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of any number of arguments, with their results for one argument and for none."""
@@ -87,6 +87,10 @@ def call_primitive(
         if getattr(target, "__module__", "") == "math":
             help_ = f"use `cmath.{target.__name__}`" if hasattr(cmath, target.__name__) else ""
             reader.refuse("SD203", node, f"`math.{target.__name__}` takes no complex numbers", help_=help_)
+        if primitive == "float_power":
+            base, exponent = (reader.cast(as_plain_number(reader, v), COMPLEX) for v in values)
+            power = as_number(reader, power_of_elements(reader, base, exponent, node), node)
+            return whose(reader, target, args, power)
         found = of_complex(reader, primitive, values)
         if found is not None:
             return whose(reader, target, args, found)
