@@ -49,7 +49,7 @@ from srcdiff.frontend.source.declared_rules import CustomRule
 from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.types import Array, Scalar, is_complex
-from srcdiff.library import scipy_interpolate, sparse_arrays
+from srcdiff.library import constraints, scipy_interpolate, sparse_arrays
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is
 from srcdiff.signature.descriptions import Description, Paths, paths_below, to_differentiate_by
@@ -67,7 +67,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
     from srcdiff.frontend.derivation import Derivation
     from srcdiff.passes.compilation import Request
 
-for _module in (sparse_arrays, scipy_interpolate):
+for _module in (sparse_arrays, scipy_interpolate, constraints):
     _module.stand_for_scipys()
 _OURS = str(Path(__file__).parent.parent)
 _WORKSPACE = ("workspace",)

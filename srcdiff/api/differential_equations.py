@@ -25,6 +25,7 @@ def odeint(
     atol: Any = 1e-9,
     adjoint: str = "discrete",
     max_steps: int = 100000,
+    bands: tuple[int, int] | None = None,
     backend: str = "numba",
 ) -> Any:
     """The solution of `y' = f(y, t, *args)` with `y = y0` at `t[0]`, at all times `t`.
@@ -58,25 +59,30 @@ def odeint(
         atol: The absolute error that is tolerated: a number, or one for each element of the state.
         adjoint: `discrete` or `continuous`.
         max_steps: The largest number of steps.
+        bands: For `rodas5p`: the number of diagonals below and above the main one, outside of which the Jacobian matrix
+            of `f` is zero. Then the linear systems are banded ones.
         backend: As for `grad`; inside a differentiated function, the backend is that of the function.
 
     Returns:
         The states at the times, in an array whose first axis is that of `t`; or a structure of such arrays.
 
     Raises:
-        ValueError: If the times do not all go in one direction.
+        ValueError: If the times do not all go in one direction, or the Jacobian matrix is not zero outside of `bands`.
         RuntimeError: If the step became too small, or `max_steps` was reached.
     """
     is_array = hasattr(atol, "shape")
-    options = (method, adjoint, max_steps, backend)
+    options = (method, adjoint, max_steps, bands, backend)
     return _SOLVERS.call(f, options, y0, t, args, rtol, atol if is_array else float(atol))
 
 
-def _compiled(f: Function, method: str, adjoint: str, max_steps: int, backend: str) -> Any:
+def _compiled(
+    f: Function, method: str, adjoint: str, max_steps: int, bands: tuple[int, int] | None, backend: str
+) -> Any:
     """The solver for a function, outside of differentiated functions."""
 
     def program(y0: Any, t: Any, args: Any, rtol: Any, atol: Any) -> Any:
-        return odeint(f, y0, t, args, method=method, rtol=rtol, atol=atol, adjoint=adjoint, max_steps=max_steps)
+        tolerances = {"rtol": rtol, "atol": atol}
+        return odeint(f, y0, t, args, method=method, adjoint=adjoint, max_steps=max_steps, bands=bands, **tolerances)
 
     return differentiable(program, backend=backend)
 

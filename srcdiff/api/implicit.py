@@ -16,7 +16,14 @@ Function = Callable[..., Any]
 
 
 def root(
-    residual: Function, x0: Any, *args: Any, tol: float = 1e-10, maxiter: int = 100, backend: str = "numba"
+    residual: Function,
+    x0: Any,
+    *args: Any,
+    tol: float = 1e-10,
+    maxiter: int = 100,
+    linear_solver: str = "dense",
+    bands: tuple[int, int] | None = None,
+    backend: str = "numba",
 ) -> Any:
     """The `x` with `residual(x, *args) == 0` that Newton's method finds from `x0`.
 
@@ -37,19 +44,32 @@ def root(
         *args: Further arguments of the residual: numbers, arrays, and structures of them.
         tol: The search ends after a step that is smaller than `tol` times the largest number of `x`.
         maxiter: The largest number of steps.
+        linear_solver: How systems with the Jacobian matrix are solved, by Newton's method and by derivatives. "dense"
+            forms the matrix. "gmres" and "cg" need only products with it; "cg" is for matrices that are symmetric and
+            positive definite. They do not form the matrix for first and second derivatives.
+        bands: The number of diagonals below and above the main one, outside of which the Jacobian matrix is zero.
+            Then the systems are solved as banded ones.
         backend: As for `grad`; inside a differentiated function, the backend is that of the function.
 
     Returns:
         The root, a number or an array like `x0`.
 
     Raises:
-        RuntimeError: If the root was not found.
+        RuntimeError: If the root was not found, or a linear system was not solved.
+        ValueError: If the Jacobian matrix is not zero outside of `bands`.
     """
-    return _SOLVERS.call(residual, (root, backend, tol, maxiter), x0, *args)
+    return _SOLVERS.call(residual, (root, backend, tol, maxiter, linear_solver, bands), x0, *args)
 
 
 def fixed_point(
-    f: Function, x0: Any, *args: Any, tol: float = 1e-10, maxiter: int = 10000, backend: str = "numba"
+    f: Function,
+    x0: Any,
+    *args: Any,
+    tol: float = 1e-10,
+    maxiter: int = 10000,
+    linear_solver: str = "dense",
+    bands: tuple[int, int] | None = None,
+    backend: str = "numba",
 ) -> Any:
     """The `x` with `f(x, *args) == x` that the iteration of `f` reaches from `x0`.
 
@@ -63,6 +83,8 @@ def fixed_point(
         *args: Further arguments of `f`.
         tol: The iteration ends when a step is smaller than `tol` times the largest number of `x`.
         maxiter: The largest number of steps.
+        linear_solver: As for `root`, with the Jacobian matrix of `x - f(x, *args)`. Only derivatives need it.
+        bands: As for `root`.
         backend: As for `root`.
 
     Returns:
@@ -71,10 +93,19 @@ def fixed_point(
     Raises:
         RuntimeError: If the iteration did not converge.
     """
-    return _SOLVERS.call(f, (fixed_point, backend, tol, maxiter), x0, *args)
+    return _SOLVERS.call(f, (fixed_point, backend, tol, maxiter, linear_solver, bands), x0, *args)
 
 
-def minimize(f: Function, x0: Any, *args: Any, tol: float = 1e-8, maxiter: int = 1000, backend: str = "numba") -> Any:
+def minimize(
+    f: Function,
+    x0: Any,
+    *args: Any,
+    tol: float = 1e-8,
+    maxiter: int = 1000,
+    linear_solver: str = "dense",
+    bands: tuple[int, int] | None = None,
+    backend: str = "numba",
+) -> Any:
     """The `x` at which `f(x, *args)` has a local minimum, found from `x0` by Newton's method.
 
     >>> round(minimize(lambda x, a: (x - a) ** 4 + x * x, 0.0, 1.0, backend="python"), 6)
@@ -86,6 +117,8 @@ def minimize(f: Function, x0: Any, *args: Any, tol: float = 1e-8, maxiter: int =
         *args: Further arguments of `f`.
         tol: The search ends after a step that is smaller than `tol` times the largest number of `x`.
         maxiter: The largest number of steps.
+        linear_solver: As for `root`, with the Hessian matrix of `f`.
+        bands: As for `root`.
         backend: As for `root`.
 
     Returns:
@@ -94,7 +127,7 @@ def minimize(f: Function, x0: Any, *args: Any, tol: float = 1e-8, maxiter: int =
     Raises:
         RuntimeError: If the minimum was not found.
     """
-    return _SOLVERS.call(f, (minimize, backend, tol, maxiter), x0, *args)
+    return _SOLVERS.call(f, (minimize, backend, tol, maxiter, linear_solver, bands), x0, *args)
 
 
 def least_squares(
@@ -126,21 +159,32 @@ def least_squares(
     return _SOLVERS.call(residuals, (least_squares, backend, tol, maxiter), x0, *args)
 
 
-def _compiled(f: Function, solve: Any, backend: str, tol: float, maxiter: int) -> Any:
+def _compiled(
+    f: Function,
+    solve: Any,
+    backend: str,
+    tol: float,
+    maxiter: int,
+    linear_solver: str = "dense",
+    bands: tuple[int, int] | None = None,
+) -> Any:
     """The solver for a function, outside of differentiated functions."""
 
     def program(x0: Any, *args: Any) -> Any:
+        return solve(f, x0, *args, tol=tol, maxiter=maxiter, linear_solver=linear_solver, bands=bands)
+
+    def squares(x0: Any, *args: Any) -> Any:
         return solve(f, x0, *args, tol=tol, maxiter=maxiter)
 
-    return differentiable(program, backend=backend)
+    return differentiable(squares if solve is least_squares else program, backend=backend)
 
 
 _SOLVERS = Programs(_compiled)
 
 
 # their meaning inside a differentiated function
-root.__srcdiff_inside__ = (solvers.root, jacobian, jvp)  # type: ignore[attr-defined]
-fixed_point.__srcdiff_inside__ = (solvers.fixed_point, jacobian, jvp)  # type: ignore[attr-defined]
+root.__srcdiff_inside__ = (solvers.root, grad, jacobian, jvp)  # type: ignore[attr-defined]
+fixed_point.__srcdiff_inside__ = (solvers.fixed_point, grad, jacobian, jvp)  # type: ignore[attr-defined]
 minimize.__srcdiff_inside__ = (solvers.minimize, grad, jacobian, jvp)  # type: ignore[attr-defined]
 least_squares.__srcdiff_inside__ = (solvers.least_squares, grad, jacobian, jvp)  # type: ignore[attr-defined]
 DERIVATIVES.update(grad=grad, jacobian=jacobian, jvp=jvp)

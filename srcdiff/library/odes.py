@@ -6,7 +6,8 @@ so that derivatives with respect to the times follow from those of the slopes.
     integration    s = 0 ... 1      state, error = step(s, ds, state); ds from the error      kept: places, states
     adjoint        s = 1 ... 0      bar, p_bar += derivative of the step at its state         the places are constants
 
-`jacobian` and `jvp` are passed in, because the library does not import the modules that use it.
+`jacobian` and `jvp` are passed in, because the library does not import the modules that use it. `linear` solves the
+linear systems of implicit stages.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from srcdiff.library.runge_kutta import (
     more_rows,
     norm_of_errors,
     order_of,
+    stage_solver,
     stages_of,
     stages_of_step,
     tables_of,
@@ -60,21 +62,25 @@ def odeint(
     atol: Any = 1e-9,
     adjoint: Any = "discrete",
     max_steps: Any = 100000,
+    bands: Any = None,
     backend: Any = None,
 ) -> Any:
     known_method(method)
     if is_structure(y0):
-        return of_structure(jacobian, jvp, f, y0, t, args, method, rtol, atol, adjoint, max_steps)
+        return of_structure(jacobian, jvp, f, y0, t, args, method, rtol, atol, adjoint, max_steps, bands)
     start = as_state(y0)
     times = np.copy(floats(np.asarray(t)))
 
     def slope(time: Any, y: Any) -> Any:
         return like_state(f(shaped(y, y0), time, *as_tuple(args)), y)
 
+    linear = stage_solver(jacobian, jvp, bands)
     if known_adjoint(adjoint) == "discrete":
-        rows, _, _, _ = integrated(jacobian, jvp, slope, start, times, method, rtol, atol, max_steps)
+        rows, _, _, _ = integrated(linear, jvp, slope, start, times, method, rtol, atol, max_steps)
     else:
-        rows = through(jacobian, jvp, slope, start, times, method, rtol, atol, max_steps)
+        rows = through(
+            linear, stage_solver(jacobian, jvp, None), jvp, slope, start, times, method, rtol, atol, max_steps
+        )
     return np.reshape(rows, (len(times), *np.shape(y0)))
 
 
@@ -83,7 +89,7 @@ def as_state(y0: Any) -> Any:
     if not is_array(y0):
         return np.full(1, y0 * 1.0)
     y = floats(np.asarray(y0))
-    return np.copy(np.reshape(y, y.size))
+    return np.copy(y if y.ndim == 1 else np.reshape(y, y.size))
 
 
 def shaped(y: Any, y0: Any) -> Any:
@@ -93,7 +99,7 @@ def shaped(y: Any, y0: Any) -> Any:
 def like_state(slope: Any, y: Any) -> Any:
     found = floats(np.asarray(slope))
     agree(found.size, y.size, "the equation does not return as many numbers as the state has")
-    return np.reshape(found, found.size)
+    return found if found.ndim == 1 else np.reshape(found, found.size)
 
 
 # ---------------------------------------------------------------------------------------------------------- structures
@@ -122,6 +128,7 @@ def of_structure(
     atol: Any,
     adjoint: Any,
     max_steps: Any,
+    bands: Any,
 ) -> Any:
     """The solution with all numbers of the state in one vector."""
     parts = parts_of(y0)
@@ -148,6 +155,7 @@ def of_structure(
         atol=atol,
         adjoint=adjoint,
         max_steps=max_steps,
+        bands=bands,
     )
     return like_structure(y0, rebuilt(parts, columns_of(items, rows)))
 
@@ -193,11 +201,11 @@ def known_adjoint(adjoint: Any) -> Any:
 
 
 def attempted(
-    jacobian: Any, jvp: Any, slope: Any, table: Any, method: Any, s: Any, ds: Any, y: Any, k: Any, rtol: Any, atol: Any
+    linear: Any, jvp: Any, slope: Any, table: Any, method: Any, s: Any, ds: Any, y: Any, k: Any, rtol: Any, atol: Any
 ) -> Any:
     """The state after a step, and its error relative to the tolerance. `k[0]` is the slope at the state."""
     if method == "rodas5p":
-        fill_rosenbrock_stages(jacobian, jvp, slope, table, s, ds, y, k, 8)
+        fill_rosenbrock_stages(linear, jvp, slope, table, s, ds, y, k, 8)
     else:
         fill_stages(slope, table, s, ds, y, k, 1, stages_of_step(method) + 1)
     new = weighted_sum(y, k, table[2], 0, stages_of_step(method), ds)
@@ -218,7 +226,7 @@ def check_step(s: Any, ds: Any, tried: Any, max_steps: Any) -> None:
 
 
 def final_state(
-    jacobian: Any, jvp: Any, slope: Any, start: Any, ds: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
+    linear: Any, jvp: Any, slope: Any, start: Any, ds: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
 ) -> Any:
     """The state at time 1, and the last step. Nothing is stored."""
     table = tables_of(method)
@@ -233,7 +241,7 @@ def final_state(
         is_last = s + 1.001 * ds >= 1.0
         tried_step = 1.0 - s if is_last else ds
         check_step(s, tried_step, tried, max_steps)
-        new, error = attempted(jacobian, jvp, slope, table, method, s, tried_step, y, k, rtol, atol)
+        new, error = attempted(linear, jvp, slope, table, method, s, tried_step, y, k, rtol, atol)
         if error <= 1.0:
             y[:] = new
             s = 1.0 if is_last else s + tried_step
@@ -249,7 +257,7 @@ def final_state(
 
 
 def integrated(
-    jacobian: Any,
+    linear: Any,
     jvp: Any,
     f: Any,
     start: Any,
@@ -297,7 +305,7 @@ def integrated(
             if is_last:
                 ds = 1.0 - s
             check_step(s, ds, tried, max_steps)
-            new, error = attempted(jacobian, jvp, slope, table, method, s, ds, y, k, rtol, atol)
+            new, error = attempted(linear, jvp, slope, table, method, s, ds, y, k, rtol, atol)
             if error <= 1.0:
                 following = 1.0 if is_last else s + ds
                 before = row
@@ -325,7 +333,7 @@ def integrated(
         ds = following - s
         k = np.zeros((stages_of(method), n))
         if method == "rodas5p":
-            fill_rosenbrock_stages(jacobian, jvp, slope, table, s, ds, y, k, 8)
+            fill_rosenbrock_stages(linear, jvp, slope, table, s, ds, y, k, 8)
         else:
             fill_stages(slope, table, s, ds, y, k, 0, stages_of(method) if last > first else stages_of_step(method))
         rows = np.empty((last - first, n))
@@ -348,7 +356,7 @@ def integrated(
     # stores only the last state, and repeats the steps for the derivatives
 
     def run_to_end(start: Any) -> Any:
-        return final_state(jacobian, jvp, slope, start, 0.0, method, rtol, atol, max_steps)[0], np.copy(start)
+        return final_state(linear, jvp, slope, start, 0.0, method, rtol, atol, max_steps)[0], np.copy(start)
 
     def backward_again(pull: Any, zeros: Any, outs: Any, bars: Any) -> Any:
         rows, states, at, passed = run(outs[1])
@@ -424,7 +432,7 @@ def plus(total: Any, part: Any) -> Any:
 
 
 def through(
-    jacobian: Any, jvp: Any, f: Any, start: Any, times: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
+    linear: Any, dense: Any, jvp: Any, f: Any, start: Any, times: Any, method: Any, rtol: Any, atol: Any, max_steps: Any
 ) -> Any:
     """The solution at the times, where steps end. The adjoint is an equation that runs backwards between them.
 
@@ -451,7 +459,7 @@ def through(
         def change(s: Any, y: Any) -> Any:
             return slope(part, s, y)[0]
 
-        return final_state(jacobian, jvp, change, y, ds, method, rtol, atol, max_steps)
+        return final_state(linear, jvp, change, y, ds, method, rtol, atol, max_steps)
 
     def backward(pull: Any, zeros: Any, outs: Any, bars: Any) -> Any:
         rows, rows_bar = outs[0], bars[0]
@@ -466,7 +474,7 @@ def through(
                 put(change, n, pull((part, 1.0 - s), y, (bar,)))
                 return change
 
-            return once(jacobian, jvp, together, z, method, rtol, smallest(atol), max_steps)
+            return once(dense, jvp, together, z, method, rtol, smallest(atol), max_steps)
 
         for i in range(count - 1):
             part = count - 2 - i
@@ -491,7 +499,7 @@ def through(
                 change[n:] = tangents[0]
                 return change
 
-            return once(jacobian, jvp, together, z, method, rtol, smallest(atol), max_steps)
+            return once(dense, jvp, together, z, method, rtol, smallest(atol), max_steps)
 
         for part in range(count - 1):
             z[:n] = rows[part]
@@ -502,14 +510,14 @@ def through(
     return with_derivative(EQUATION, run, slope, backward, forward, start, (0, 0.0))[0]
 
 
-def once(jacobian: Any, jvp: Any, slope: Any, start: Any, method: Any, rtol: Any, atol: Any, max_steps: Any) -> Any:
+def once(linear: Any, jvp: Any, slope: Any, start: Any, method: Any, rtol: Any, atol: Any, max_steps: Any) -> Any:
     """The state at time 1. Its derivatives are those of the steps, which are repeated for them."""
     times = np.array([0.0, 1.0])
 
     def f(s: Any, y: Any) -> Any:
         return slope(s, y)
 
-    return integrated(jacobian, jvp, f, start, times, method, rtol, atol, max_steps, False)
+    return integrated(linear, jvp, f, start, times, method, rtol, atol, max_steps, False)
 
 
 def rescaled(ds: Any, times: Any, part: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library.language import is_array, structural
+from srcdiff.library.linear_systems import banded_jacobian
+from srcdiff.library.matrix_equations import banded
 from srcdiff.library.runge_kutta_tables import (
     DOP853_DENSE,
     DOP853_ERRORS,
@@ -96,17 +98,33 @@ def fill_stages(slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, start: 
         assign_row(k, i, slope(s + nodes[i] * ds, weighted_sum(y, k, weights, i * (i - 1) // 2, i, ds)))
 
 
+def stage_solver(jacobian: Any, jvp: Any, bands: Any) -> Any:
+    """For a slope at a place, a function that solves systems with the matrix scale - J; J is dense or banded."""
+
+    def dense(slope: Any, s: Any, y: Any, scale: Any) -> Any:
+        matrix = np.asarray(-jacobian(lambda z: slope(s, z))(y))
+        for m in range(len(y)):
+            matrix[m, m] += scale
+        inverse = np.linalg.inv(matrix)
+        return lambda right: np.asarray(inverse @ right)
+
+    def in_bands(slope: Any, s: Any, y: Any, scale: Any) -> Any:
+        below, above = bands
+        ab = np.asarray(-banded_jacobian(jvp, lambda z: slope(s, z), y, below, above))
+        for m in range(len(y)):
+            ab[above, m] += scale
+        return lambda right: np.reshape(banded(below, above, ab, np.reshape(right, (len(y), 1))), len(y))
+
+    return dense if bands is None else in_bands
+
+
 def fill_rosenbrock_stages(
-    jacobian: Any, jvp: Any, slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, count: Any
+    linear: Any, jvp: Any, slope: Any, table: Any, s: Any, ds: Any, y: Any, k: Any, count: Any
 ) -> None:
-    """Compute the stages of Rodas5P, divided by the step. Each is a product with the inverse of a matrix."""
+    """Compute the stages of Rodas5P, divided by the step. Each is the solution of a system with the same matrix."""
     n = len(y)
     nodes, weights, couplings, slopes = table[0], table[1], table[4], table[5]
-    matrix = np.asarray(-jacobian(lambda z: slope(s, z))(y))
-    scale = 1.0 / (ds * RODAS5P_GAMMA)
-    for m in range(n):
-        matrix[m, m] += scale
-    inverse = np.linalg.inv(matrix)
+    solve = linear(slope, s, y, 1.0 / (ds * RODAS5P_GAMMA))
     in_time = np.asarray(jvp(lambda place: slope(place, y), (s,), (1.0,))[1])
     for i in range(count):
         first = i * (i - 1) // 2
@@ -115,7 +133,7 @@ def fill_rosenbrock_stages(
         )
         for m in range(n):
             right[m] += ds * slopes[i] * in_time[m]
-        assign_row(k, i, np.asarray(inverse @ right) / ds)
+        assign_row(k, i, solve(right) / ds)
 
 
 def dense_row(y: Any, k: Any, dense: Any, count: Any, ds: Any, theta: Any) -> Any:

@@ -19,6 +19,7 @@ from srcdiff.library.runge_kutta import (
     dense_row,
     fill_rosenbrock_stages,
     fill_stages,
+    stage_solver,
     stages_of,
     tables_of,
 )
@@ -80,8 +81,6 @@ def solve_ivp(
     uband: Any = None,
     min_step: Any = 0.0,
 ) -> Any:
-    if vectorized:
-        unsupported("`scipy.integrate.solve_ivp` with `vectorized`")
     begin, end = t_span
     start = as_state(y0)
     own = method_for(method)
@@ -94,6 +93,8 @@ def solve_ivp(
     watched = () if events is None else functions_in(events)
 
     def slope(time: Any, y: Any) -> Any:
+        if vectorized:
+            return like_state(fun(time, np.asarray(y[:, None]), *others), y)
         return like_state(fun(time, y, *others), y)
 
     def is_over(s: Any, y: Any, following: Any, new: Any, counts: Any) -> Any:
@@ -110,8 +111,9 @@ def solve_ivp(
     def value_of(event: Any, s: Any, y: Any) -> Any:
         return number(event(begin + s * (end - begin), y, *others))
 
+    linear = stage_solver(jacobian, jvp, bands_of(lband, uband))
     rows, states, at, _ = integrated(
-        *(jacobian, jvp, slope, start, times, own, rtol, tolerated, 1000000),
+        *(linear, jvp, slope, start, times, own, rtol, tolerated, 1000000),
         longest=max_step,
         is_over=is_over if any_ends(watched) else None,
         watched=len(watched),
@@ -119,7 +121,7 @@ def solve_ivp(
 
     def inside(s: Any, step: Any) -> Any:
         """The solution at a time inside a step."""
-        return between_states(jacobian, jvp, slope, begin, end, own, states, at, step, s)
+        return between_states(linear, jvp, slope, begin, end, own, states, at, step, s)
 
     def sol(t: Any) -> Any:
         if not is_array(t):
@@ -193,6 +195,12 @@ def solve_ivp(
     )
 
 
+@structural
+def bands_of(below: Any, above: Any) -> Any:
+    """The numbers of diagonals beside the main one, if one of them is given."""
+    return None if below is None and above is None else (below or 0, above or 0)
+
+
 def number_until(places: Any, last: Any) -> Any:
     """The number of times that are not after the last one."""
     count = 0
@@ -231,7 +239,7 @@ def crossing(jacobian: Any, jvp: Any, height: Any, low: Any, low_height: Any, hi
     def solver(height: Any, start: Any) -> Any:
         return bracketed(height, low, low_height, high, high_height, 1e-14, 4e-15, 200)
 
-    return solvers.solved(jacobian, jvp, solver, height, low)
+    return solvers.solved_number(jvp, solver, height, low)
 
 
 def step_at(at: Any, s: Any) -> Any:
@@ -247,7 +255,7 @@ def step_at(at: Any, s: Any) -> Any:
 
 
 def between_states(
-    jacobian: Any, jvp: Any, f: Any, begin: Any, end: Any, method: Any, states: Any, at: Any, step: Any, s: Any
+    linear: Any, jvp: Any, f: Any, begin: Any, end: Any, method: Any, states: Any, at: Any, step: Any, s: Any
 ) -> Any:
     def slope(s: Any, y: Any) -> Any:
         return (end - begin) * f(begin + s * (end - begin), y)
@@ -256,7 +264,7 @@ def between_states(
     table = tables_of(method)
     k = np.zeros((stages_of(method), len(y)))
     if method == "rodas5p":
-        fill_rosenbrock_stages(jacobian, jvp, slope, table, at[step], ds, y, k, 8)
+        fill_rosenbrock_stages(linear, jvp, slope, table, at[step], ds, y, k, 8)
     else:
         fill_stages(slope, table, at[step], ds, y, k, 0, stages_of(method))
     return dense_row(y, k, table[3], stages_of(method), ds, (s - at[step]) / ds)
@@ -301,7 +309,8 @@ def odeint(
     relative, absolute = 1.49012e-8 if rtol is None else rtol, 1.49012e-8 if atol is None else atol
     times = np.copy(floats(np.asarray(t)))
     steps = mxstep if mxstep > 0 else 1000000
-    found = integrated(jacobian, jvp, slope, as_state(y0), times, "rodas5p", relative, absolute, steps)
+    linear = stage_solver(jacobian, jvp, bands_of(ml, mu))
+    found = integrated(linear, jvp, slope, as_state(y0), times, "rodas5p", relative, absolute, steps)
     return np.copy(found[0])
 
 

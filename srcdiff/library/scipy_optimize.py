@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import solvers
-from srcdiff.library.language import agree, as_tuple, counted, derivatives_first, is_array, unsupported
+from srcdiff.library.constraints import MAKERS, box_of, is_none, items_of, limits, limits_of, values_of
+from srcdiff.library.language import as_tuple, derivatives_first, is_array, structural, unsupported
 from srcdiff.library.linear_algebra import floats
 
 
@@ -71,7 +72,7 @@ def brentq(
     def solver(equation: Any, x0: Any) -> Any:
         return between(equation, a * 1.0, b * 1.0, xtol, rtol, maxiter)
 
-    return solvers.solved(jacobian, jvp, solver, equation, a * 1.0)
+    return solvers.solved_number(jvp, solver, equation, a * 1.0)
 
 
 def between(equation: Any, a: Any, b: Any, xtol: Any, rtol: Any, maxiter: Any) -> Any:
@@ -122,8 +123,9 @@ def bracketed(equation: Any, a: Any, f_a: Any, b: Any, f_b: Any, xtol: Any, rtol
     raise RuntimeError("the root was not found: pass a larger maxiter")
 
 
-@derivatives_first("jacobian", "jvp")
+@derivatives_first("grad", "jacobian", "jvp")
 def newton(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     func: Any,
@@ -139,13 +141,14 @@ def newton(
     disp: Any = True,
 ) -> Any:
     """The secant method, or with `fprime` Newton's, as in SciPy."""
-    if full_output or fprime2 is not None:
-        unsupported("`full_output` or `fprime2`")
-    if is_array(x0):
-        unsupported("`scipy.optimize.newton` of arrays (use `scipy.optimize.root`)")
+    if full_output:
+        unsupported("`full_output`")
 
     def equation(x: Any) -> Any:
         return func(x, *as_tuple(args))
+
+    if is_array(x0):  # one equation for each element
+        return solvers.root(grad, jacobian, jvp, equation, floats(np.asarray(x0)), bands=(0, 0))
 
     def slope(x: Any) -> Any:
         return fprime(x, *as_tuple(args))
@@ -156,7 +159,7 @@ def newton(
             return by_secants(equation, x0, second, tol, rtol, maxiter)
         return by_slopes(equation, slope, x0, tol, rtol, maxiter)
 
-    return solvers.solved(jacobian, jvp, solver, equation, x0 * 1.0)
+    return solvers.solved_number(jvp, solver, equation, x0 * 1.0)
 
 
 def by_secants(equation: Any, x0: Any, x1: Any, tol: Any, rtol: Any, maxiter: Any) -> Any:
@@ -195,8 +198,9 @@ def by_slopes(equation: Any, slope: Any, x0: Any, tol: Any, rtol: Any, maxiter: 
     raise RuntimeError("the root was not found: pass another start, or a larger maxiter")
 
 
-@derivatives_first("jacobian", "jvp")
+@derivatives_first("grad", "jacobian", "jvp")
 def root_scalar(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     f: Any,
@@ -220,14 +224,15 @@ def root_scalar(
         near, relative = 2e-12 if xtol is None else xtol, 8.881784197001252e-16 if rtol is None else rtol
         return Root(brentq(jacobian, jvp, f, a, b, args, near, relative, steps), True)
     near, relative = 1.48e-8 if xtol is None else xtol, 0.0 if rtol is None else rtol
-    return Root(newton(jacobian, jvp, f, x0, fprime, args, near, steps, None, x1, relative), True)
+    return Root(newton(grad, jacobian, jvp, f, x0, fprime, args, near, steps, None, x1, relative), True)
 
 
 # ------------------------------------------------------------------------------------------------------------ of arrays
 
 
-@derivatives_first("jacobian", "jvp")
+@derivatives_first("grad", "jacobian", "jvp")
 def root(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     fun: Any,
@@ -241,12 +246,13 @@ def root(
 ) -> Any:
     if jac is True or callback is not None:
         unsupported("`jac=True` or `callback`")
-    x = fsolve(jacobian, jvp, fun, x0, args)
+    x = fsolve(grad, jacobian, jvp, fun, x0, args)
     return Solution(x, np.asarray(fun(x, *as_tuple(args))), True, 1)
 
 
-@derivatives_first("jacobian", "jvp")
+@derivatives_first("grad", "jacobian", "jvp")
 def fsolve(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     func: Any,
@@ -268,11 +274,12 @@ def fsolve(
     def residual(x: Any) -> Any:
         return np.asarray(func(x, *as_tuple(args)))
 
-    return solvers.root(jacobian, jvp, residual, floats(np.atleast_1d(np.asarray(x0))))
+    return solvers.root(grad, jacobian, jvp, residual, floats(np.atleast_1d(np.asarray(x0))), bands=band)
 
 
-@derivatives_first("jacobian", "jvp")
+@derivatives_first("grad", "jacobian", "jvp")
 def fixed_point(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     func: Any,
@@ -284,7 +291,7 @@ def fixed_point(
 ) -> Any:
     """Plain iteration, which may need more steps than SciPy's method."""
     start = floats(np.asarray(x0)) if is_array(x0) else x0 * 1.0
-    return solvers.fixed_point(jacobian, jvp, func, start, *as_tuple(args))
+    return solvers.fixed_point(grad, jacobian, jvp, func, start, *as_tuple(args))
 
 
 @derivatives_first("grad", "jacobian", "jvp")
@@ -305,34 +312,32 @@ def minimize(
     callback: Any = None,
     options: Any = None,
 ) -> Any:
-    """Newton's method, for every `method`."""
-    if constraints != () or jac is True or callback is not None:
-        unsupported("`scipy.optimize.minimize` with `constraints`, `callback` or `jac=True`")
+    """Newton's method, for every `method`; with constraints, after an augmented Lagrangian method."""
+    if jac is True or callback is not None:
+        unsupported("`scipy.optimize.minimize` with `callback` or `jac=True`")
 
     def objective(x: Any) -> Any:
         return number(fun(x, *as_tuple(args)))
 
     start = floats(np.atleast_1d(np.asarray(x0)))
-    if bounds is None:
-        x = solvers.minimize(grad, jacobian, jvp, objective, start)
-    else:
-        lower, upper = limits(bounds, len(start))
-        x = solvers.minimize_in_box(grad, jacobian, jvp, objective, start, lower, upper, 1e-8, 1000)
+    if is_none(constraints):
+        if bounds is None:
+            x = solvers.minimize(grad, jacobian, jvp, objective, start)
+        else:
+            lower, upper = limits(bounds, len(start))
+            x = solvers.minimize_in_box(grad, jacobian, jvp, objective, start, lower, upper, 1e-8, 1000)
+        return Solution(x, objective(x), True, 0)
+    given = items_of(constraints)
+
+    def constraint(x: Any) -> Any:
+        return np.concatenate([values_of(c, x) for c in given])
+
+    between = limits_of(given, start)
+    lower, upper = limits(bounds, len(start))
+    x = solvers.minimize_with_constraints(
+        *(grad, jacobian, jvp, objective, constraint, between, start, lower, upper, 1e-10, 1000)
+    )
     return Solution(x, objective(x), True, 0)
-
-
-def limits(bounds: Any, count: Any) -> Any:
-    """The lower and the upper bounds, from pairs with None for no bound."""
-    lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
-    if not isinstance(bounds, tuple | list) or not counted(bounds):
-        unsupported("`bounds` other than a list of pairs")
-    agree(len(bounds), count, "The number of bounds is not compatible with the length of `x0`.")
-    for i, (low, high) in enumerate(bounds):
-        if low is not None:
-            lower[i] = low
-        if high is not None:
-            upper[i] = high
-    return lower, upper
 
 
 def number(x: Any) -> Any:
@@ -363,15 +368,45 @@ def least_squares(
     verbose: Any = 0,
     args: Any = (),
 ) -> Any:
-    if bounds is not None or loss != "linear":
-        unsupported("`scipy.optimize.least_squares` with `bounds` or `loss`")
+    if callable(loss):
+        unsupported("`scipy.optimize.least_squares` with a function for `loss`")
 
     def residuals(x: Any) -> Any:
         return np.atleast_1d(np.asarray(fun(x, *as_tuple(args))))
 
-    x = solvers.least_squares(grad, jacobian, jvp, residuals, floats(np.atleast_1d(np.asarray(x0))))
-    r = np.asarray(residuals(x))
-    return Fit(x, r, 0.5 * np.sum(r * r), True, 1)
+    def cost(x: Any) -> Any:
+        return 0.5 * f_scale**2 * np.sum(losses(known_loss(loss), (np.asarray(residuals(x)) / f_scale) ** 2))
+
+    start = floats(np.atleast_1d(np.asarray(x0)))
+    if bounds is not None:
+        lower, upper = box_of(bounds, len(start))
+        x = solvers.minimize_in_box(grad, jacobian, jvp, cost, start, lower, upper, 1e-8, 1000)
+    elif loss == "linear":
+        x = solvers.least_squares(grad, jacobian, jvp, residuals, start)
+    else:
+        x = solvers.minimize(grad, jacobian, jvp, cost, start)
+    return Fit(x, np.asarray(residuals(x)), cost(x), True, 1)
+
+
+@structural
+def known_loss(loss: Any) -> Any:
+    names = ("linear", "soft_l1", "huber", "cauchy", "arctan")
+    if loss not in names:
+        raise ValueError(f"`loss` must be one of {', '.join(map(repr, names))}")
+    return loss
+
+
+def losses(loss: Any, z: Any) -> Any:
+    """The functions of squares that take the place of squares."""
+    if loss == "soft_l1":
+        return 2.0 * (np.sqrt(1.0 + z) - 1.0)
+    if loss == "huber":
+        return np.where(z <= 1.0, z, 2.0 * np.sqrt(np.where(z <= 1.0, 1.0, z)) - 1.0)
+    if loss == "cauchy":
+        return np.log1p(z)
+    if loss == "arctan":
+        return np.arctan(z)
+    return z
 
 
 @derivatives_first("grad", "jacobian", "jvp")
@@ -468,5 +503,6 @@ FUNCTIONS: dict[str, Any] = {
             linear_sum_assignment,
         )
     },
+    **MAKERS,
 }
 """By the name in `scipy.optimize`."""

@@ -12,11 +12,13 @@ import numpy as np
 
 from srcdiff.library.blas_lapack import solve_vector
 from srcdiff.library.language import agree, implicitly, is_array
+from srcdiff.library.linear_systems import linear_solver_for, solved_equations, square_jacobian
 
 # --------------------------------------------------------------------------------------------------------------- public
 
 
 def root(
+    grad: Any,
     jacobian: Any,
     jvp: Any,
     residual: Any,
@@ -24,19 +26,33 @@ def root(
     *args: Any,
     tol: Any = 1e-10,
     maxiter: Any = 100,
+    linear_solver: Any = "dense",
+    bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    linear = linear_solver_for(grad, jacobian, jvp, linear_solver, bands)
+
     def equation(x: Any) -> Any:
         return residual(x, *args)
 
     def solver(equation: Any, x0: Any) -> Any:
-        return newton(jacobian, jvp, equation, x0, tol, maxiter)
+        return newton(jvp, linear, equation, x0, tol, maxiter)
 
-    return solved(jacobian, jvp, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, x0)
 
 
 def fixed_point(
-    jacobian: Any, jvp: Any, f: Any, x0: Any, *args: Any, tol: Any = 1e-10, maxiter: Any = 10000, backend: Any = None
+    grad: Any,
+    jacobian: Any,
+    jvp: Any,
+    f: Any,
+    x0: Any,
+    *args: Any,
+    tol: Any = 1e-10,
+    maxiter: Any = 10000,
+    linear_solver: Any = "dense",
+    bands: Any = None,
+    backend: Any = None,
 ) -> Any:
     def equation(x: Any) -> Any:
         return x - f(x, *args)
@@ -44,7 +60,7 @@ def fixed_point(
     def solver(equation: Any, x0: Any) -> Any:
         return repeated(equation, x0, tol, maxiter)
 
-    return solved(jacobian, jvp, solver, equation, x0)
+    return solved(jvp, linear_solver_for(grad, jacobian, jvp, linear_solver, bands), solver, equation, x0)
 
 
 def minimize(
@@ -56,8 +72,12 @@ def minimize(
     *args: Any,
     tol: Any = 1e-8,
     maxiter: Any = 1000,
+    linear_solver: Any = "dense",
+    bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    linear = linear_solver_for(grad, jacobian, jvp, linear_solver, bands)
+
     def objective(x: Any) -> Any:
         return f(x, *args)
 
@@ -65,9 +85,10 @@ def minimize(
         return grad(objective)(x)
 
     def solver(equation: Any, x0: Any) -> Any:
-        return lowest(jacobian, jvp, objective, equation, x0, tol, maxiter)
+        is_dense = linear_solver == "dense" and bands is None
+        return lowest(jacobian if is_dense else None, jvp, linear, objective, equation, x0, tol, maxiter)
 
-    return solved(jacobian, jvp, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, x0)
 
 
 def least_squares(
@@ -91,12 +112,14 @@ def least_squares(
     def equation(x: Any) -> Any:
         return grad(half_of_squares)(x)
 
+    linear = linear_solver_for(grad, jacobian, jvp, "dense", None)
+
     def solver(equation: Any, x0: Any) -> Any:
         if not is_array(x0):
-            return lowest(jacobian, jvp, half_of_squares, equation, x0, tol, maxiter)
+            return lowest(jacobian, jvp, linear, half_of_squares, equation, x0, tol, maxiter)
         return levenberg_marquardt(jacobian, function, x0, tol, maxiter)
 
-    return solved(jacobian, jvp, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, x0)
 
 
 def minimize_in_box(
@@ -139,38 +162,163 @@ def require_strict(jacobian: Any, slope: Any, x: Any, lower: Any, upper: Any) ->
                 raise RuntimeError("the minimum is at a bound where the slope is zero: it has no derivative there")
 
 
+def minimize_with_constraints(
+    grad: Any,
+    jacobian: Any,
+    jvp: Any,
+    objective: Any,
+    constraint: Any,
+    limits: Any,
+    x0: Any,
+    lower: Any,
+    upper: Any,
+    tol: Any,
+    maxiter: Any,
+) -> Any:
+    """The minimum for which lower <= x <= upper, and the numbers constraint(x) are between their limits.
+
+    The equation is that of Karush, Kuhn and Tucker for x and a multiplier m of each constraint c(x):
+
+        x = clip(x - slope of (f - m c), lower, upper)        c = clip(c - m, least, most)
+
+    It has derivatives if each constraint that holds has a multiplier other than zero, and they are independent.
+    """
+    least, most = limits
+    n, count = len(x0), len(least)
+
+    def slope(x: Any, multipliers: Any) -> Any:
+        return np.asarray(grad(lambda y: objective(y) - np.sum(multipliers * constraint(y)))(x))
+
+    def equation(z: Any) -> Any:
+        x, multipliers = np.copy(z[:n]), np.copy(z[n:])
+        values = np.asarray(constraint(x))
+        r = np.empty(n + count)
+        r[:n] = x - np.clip(x - slope(x, multipliers), lower, upper)
+        r[n:] = values - np.clip(values - multipliers, least, most)
+        return r
+
+    def solver(equation: Any, z0: Any) -> Any:
+        z = by_multipliers(grad, jacobian, objective, constraint, least, most, np.copy(z0[:n]), lower, upper, maxiter)
+        for _ in range(50):
+            step = solved_equations(square_jacobian(jacobian, equation, z), np.asarray(equation(z)))
+            z = np.asarray(z - step)
+            if largest(step) <= tol * (largest(z) + 1e-8):
+                return z
+        raise RuntimeError("the minimum under constraints was not found: pass another start")
+
+    def matrix(equation: Any, z: Any) -> Any:
+        x, multipliers = np.copy(z[:n]), np.copy(z[n:])
+
+        def changed(x: Any) -> Any:
+            return slope(x, multipliers)
+
+        require_strict(jacobian, changed, x, lower, upper)
+        require_active(jacobian, changed, constraint, x, multipliers, least, most)
+        return square_jacobian(jacobian, equation, z)
+
+    def weights(equation: Any, z: Any, z_bar: Any) -> Any:
+        return solved_equations(np.asarray(matrix(equation, z).T), -z_bar)
+
+    def change(equation: Any, z: Any, r_dot: Any) -> Any:
+        return solved_equations(matrix(equation, z), -r_dot)
+
+    start = np.zeros(n + count)
+    start[:n] = x0
+    return np.copy(implicitly(solver, weights, change, equation, start)[:n])
+
+
+def require_active(jacobian: Any, slope: Any, constraint: Any, x: Any, multipliers: Any, least: Any, most: Any) -> None:
+    """Raise if a constraint is at its limit, but could be left out: the derivatives differ on both sides."""
+    values = np.asarray(constraint(x))
+    slopes = np.reshape(np.asarray(jacobian(constraint)(x)), (len(values), len(x)))
+    curvature = square_jacobian(jacobian, slope, x)
+    near, scale = 1e-7 * (1.0 + largest(x)), largest(curvature)
+    for k in range(len(values)):
+        if least[k] < most[k]:
+            steep = 0.0
+            for j in range(len(x)):
+                steep = max(steep, abs(slopes[k, j]))
+            is_near = values[k] - least[k] <= near * steep or most[k] - values[k] <= near * steep
+            if is_near and abs(multipliers[k]) * steep <= near * scale:
+                raise RuntimeError(
+                    "the minimum is at a limit of a constraint whose multiplier is zero: it has no derivative there"
+                )
+
+
+def by_multipliers(
+    grad: Any,
+    jacobian: Any,
+    objective: Any,
+    constraint: Any,
+    least: Any,
+    most: Any,
+    x0: Any,
+    lower: Any,
+    upper: Any,
+    maxiter: Any,
+) -> Any:
+    """The augmented Lagrangian method (Hestenes 1969, Powell 1969): x, followed by the multipliers."""
+    n, count = len(x0), len(least)
+    x, multipliers, weight = np.copy(x0), np.zeros(count), np.full(1, 10.0)
+
+    def outside(x: Any) -> Any:
+        shifted = np.asarray(constraint(x) - multipliers / weight[0])
+        return np.asarray(shifted - np.clip(shifted, least, most))
+
+    def merit(x: Any) -> Any:
+        return objective(x) + 0.5 * weight[0] * np.sum(outside(x) ** 2)
+
+    def slope(x: Any) -> Any:
+        return np.asarray(grad(merit)(x))
+
+    before = np.inf
+    for _ in range(100):
+        x = lowest_in_box(jacobian, merit, slope, x, lower, upper, 1e-7, maxiter)
+        new = np.asarray(-weight[0] * outside(x))
+        moved = largest(new - multipliers)
+        multipliers[:] = new
+        values = np.asarray(constraint(x))
+        violation = largest(values - np.clip(values, least, most))
+        if violation <= 1e-6 * (1.0 + largest(x)) and moved <= 1e-4 * (1.0 + largest(new)):
+            z = np.empty(n + count)
+            z[:n], z[n:] = x, multipliers
+            return z
+        if violation > 0.25 * before:
+            weight[0] *= 10.0
+            if weight[0] > 1e12:
+                break
+        before = violation
+    raise RuntimeError("no point was found that satisfies the constraints: pass another start")
+
+
 # ---------------------------------------------------------------------------------------------------------- derivatives
 
 
-def solved(jacobian: Any, jvp: Any, solver: Any, equation: Any, x0: Any) -> Any:
-    """The root of the equation that the solver finds."""
+def solved(jvp: Any, linear: Any, solver: Any, equation: Any, x0: Any) -> Any:
+    """The root of the equation that the solver finds. `linear` solves systems with its Jacobian (linear_systems.py)."""
 
     def weights(equation: Any, x: Any, x_bar: Any) -> Any:
         if not is_array(x):
             return -x_bar / jvp(equation, (x,), (1.0,))[1]
-        return solved_equations(np.asarray(square_jacobian(jacobian, equation, x).T), -x_bar)
+        return linear(equation, x, -x_bar, True, 0.0)
 
     def change(equation: Any, x: Any, r_dot: Any) -> Any:
         if not is_array(x):
             return -r_dot / jvp(equation, (x,), (1.0,))[1]
-        return solved_equations(square_jacobian(jacobian, equation, x), -r_dot)
+        return linear(equation, x, -r_dot, False, 0.0)
 
     return implicitly(solver, weights, change, equation, x0)
 
 
-def square_jacobian(jacobian: Any, equation: Any, x: Any) -> Any:
-    return np.reshape(np.asarray(jacobian(equation)(x)), (x.size, x.size))
-
-
-def solved_equations(a: Any, b: Any) -> Any:
-    b = np.asarray(b)
-    return np.reshape(solve_vector(a, np.reshape(b, b.size)), b.shape)
+def solved_number(jvp: Any, solver: Any, equation: Any, x0: Any) -> Any:
+    """The root of an equation of one number."""
+    return solved(jvp, None, solver, equation, x0)
 
 
 # -------------------------------------------------------------------------------------------------------------- solvers
 
 
-def newton(jacobian: Any, jvp: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
+def newton(jvp: Any, linear: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
     """Newton's method. A step that does not reduce the residual is halved."""
     if not is_array(x0):
         return newton_of_number(jvp, equation, x0, tol, maxiter)
@@ -190,7 +338,7 @@ def newton(jacobian: Any, jvp: Any, equation: Any, x0: Any, tol: Any, maxiter: A
             return tried if norm <= least else x
         if norm <= (1.0 - 1e-4 * part) * least:
             x, least, part = tried, norm, 1.0
-            step = solved_equations(square_jacobian(jacobian, equation, x), r)
+            step = linear(equation, x, r, False, 0.0)
             change = np.max(np.abs(step), initial=0.0)
             size = np.max(np.abs(x), initial=0.0) + 1e-8
         else:
@@ -244,8 +392,11 @@ def repeated(equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
     return x
 
 
-def lowest(jacobian: Any, jvp: Any, objective: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Newton's method for a minimum. A multiple of the identity is added to the Hessian, as large as descent needs."""
+def lowest(jacobian: Any, jvp: Any, linear: Any, objective: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
+    """Newton's method for a minimum. A multiple of the identity is added to the Hessian, as large as descent needs.
+
+    Without `jacobian`, the Hessian is not formed, and `linear` solves its systems.
+    """
     x = np.copy(x0) if is_array(x0) else x0
     tried, slope, curvature = x, x, x if not is_array(x0) else np.zeros((x.size, x.size), x.dtype)
     least, added, count, scale, size, change = np.inf, 0.0, 0, 0.0, 0.0, 1.0
@@ -261,37 +412,51 @@ def lowest(jacobian: Any, jvp: Any, objective: Any, equation: Any, x0: Any, tol:
             x, least = tried, value
             if is_last:
                 return x
-            if is_array(x0):
+            if not is_array(x0):
+                slope, curvature = jvp(equation, (x,), (1.0,))
+                diagonal = abs(curvature)
+            elif jacobian is None:
+                slope = np.asarray(equation(x))
+                diagonal = curvature_along(jvp, equation, x, slope)
+            else:
                 slope = np.asarray(equation(x))
                 curvature = square_jacobian(jacobian, equation, x)
                 diagonal = 0.0
                 for i in range(len(curvature)):
                     diagonal = max(diagonal, abs(curvature[i, i]))
-            else:
-                slope, curvature = jvp(equation, (x,), (1.0,))
-                diagonal = abs(curvature)
             scale = diagonal + 1e-12
             added = added * 0.1 if added * 0.1 > 1e-9 * scale else 1e-10 * scale
         else:
             added = max(10.0 * added, 1e-3 * scale)
         goes_down = False
         while not goes_down:
-            if is_array(x0):
-                shifted = np.copy(curvature)
-                for i in range(len(shifted)):
-                    shifted[i, i] += added
-                step = solved_equations(shifted, slope)
-                goes_down = np.sum(step * slope) >= 0.0
-                tried = np.asarray(x - step)
-            else:
+            if not is_array(x0):
                 step = slope / (curvature + added)
                 goes_down = step * slope >= 0.0
                 tried = x - step
+            else:
+                if jacobian is None:
+                    step = linear(equation, x, slope, False, added)
+                else:
+                    shifted = np.copy(curvature)
+                    for i in range(len(shifted)):
+                        shifted[i, i] += added
+                    step = solved_equations(shifted, slope)
+                goes_down = np.sum(step * slope) >= 0.0
+                tried = np.asarray(x - step)
             if not goes_down:
                 added = max(10.0 * added, 1e-3 * scale)
             if not np.isfinite(added):
                 raise RuntimeError("the derivatives of the function are not finite: pass another start")
         change, size = largest(step), largest(x) + 1e-8
+
+
+def curvature_along(jvp: Any, equation: Any, x: Any, direction: Any) -> Any:
+    """The size of the product of the Hessian with a direction, relative to the direction."""
+    length = largest(direction)
+    if length == 0.0:
+        return 0.0
+    return largest(np.asarray(jvp(equation, (x,), (direction,))[1])) / length
 
 
 def lowest_in_box(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import sparse_calls
+from srcdiff.library import linear_systems, sparse_calls
 from srcdiff.library.blas_lapack import Ruled
 from srcdiff.library.language import agree, unsupported
 from srcdiff.library.linear_algebra import floats
@@ -146,24 +146,10 @@ def by_conjugate_gradients(
     maxiter: Any,
     restart: Any,
 ) -> Any:
-    """Hestenes and Stiefel 1952."""
-    x = np.copy(x0)
-    r = np.asarray(b - product(data, indices, indptr, x, by_rows))
-    limit = max(atol, rtol * np.sqrt(np.sum(b * b)))
-    p = np.copy(r)
-    before = 0.0
-    for count in range(maxiter + 1):
-        rho = np.sum(r * r)
-        if np.sqrt(rho) <= limit:
-            return x
-        if count > 0:
-            p[:] = r + (rho / before) * p
-        q = product(data, indices, indptr, p, by_rows)
-        step = rho / np.sum(p * q)
-        x += step * p
-        r -= step * q
-        before = rho
-    raise RuntimeError("cg did not converge: pass a larger maxiter")
+    def times(x: Any) -> Any:
+        return product(data, indices, indptr, x, by_rows)
+
+    return linear_systems.conjugate_gradients(times, b, x0, max(atol, rtol * np.sqrt(np.sum(b * b))), maxiter)
 
 
 def by_stabilised_gradients(
@@ -216,51 +202,10 @@ def by_minimal_residuals(
     maxiter: Any,
     restart: Any,
 ) -> Any:
-    """Saad and Schultz 1986: an Arnoldi basis, and rotations that make its Hessenberg matrix triangular."""
-    n = len(b)
-    size = min(restart, n)
-    x = np.copy(x0)
-    limit = max(atol, rtol * np.sqrt(np.sum(b * b)))
-    basis, h = np.zeros((size + 1, n)), np.zeros((size + 1, size))
-    cosines, sines, g = np.zeros(size), np.zeros(size), np.zeros(size + 1)
-    for _ in range(maxiter + 1):
-        r = np.asarray(b - product(data, indices, indptr, x, by_rows))
-        norm = np.sqrt(np.sum(r * r))
-        if norm <= limit:
-            return x
-        basis[0] = r / norm
-        g[:] = 0.0
-        g[0] = norm
-        used = 0
-        for j in range(size):
-            w = product(data, indices, indptr, np.copy(basis[j]), by_rows)
-            for i in range(j + 1):
-                h[i, j] = np.sum(w * basis[i])
-                w -= h[i, j] * basis[i]
-            length = np.sqrt(np.sum(w * w))
-            h[j + 1, j] = length
-            for i in range(j):
-                above = cosines[i] * h[i, j] + sines[i] * h[i + 1, j]
-                h[i + 1, j] = cosines[i] * h[i + 1, j] - sines[i] * h[i, j]
-                h[i, j] = above
-            radius = np.sqrt(h[j, j] * h[j, j] + length * length)
-            if radius == 0.0:
-                raise RuntimeError("gmres broke down: the matrix is singular")
-            cosines[j], sines[j] = h[j, j] / radius, length / radius
-            h[j, j] = radius
-            g[j + 1] = -sines[j] * g[j]
-            g[j] = cosines[j] * g[j]
-            used = j + 1
-            if abs(g[j + 1]) <= limit or length == 0.0:
-                break
-            basis[j + 1] = w / length
-        for i in range(used - 1, -1, -1):
-            for k in range(i + 1, used):
-                g[i] -= h[i, k] * g[k]
-            g[i] /= h[i, i]
-        for i in range(used):
-            x += g[i] * basis[i]
-    raise RuntimeError("gmres did not converge: pass a larger maxiter or restart")
+    def times(x: Any) -> Any:
+        return product(data, indices, indptr, x, by_rows)
+
+    return linear_systems.minimal_residuals(times, b, x0, max(atol, rtol * np.sqrt(np.sum(b * b))), maxiter, restart)
 
 
 # The equations of derivatives are solved to a relative tolerance of 1e-10 or better, for every tolerance of the

@@ -340,9 +340,123 @@ def test_a_minimum_at_a_bound_that_does_not_hold_it_has_no_derivative():
         gradient(1.0)
 
 
-def test_constraints_are_refused():
-    def minimum(p):
-        return so.minimize(lambda x: x[0] * p, np.ones(1), constraints={"type": "eq", "fun": lambda x: x[0]}).x[0]
+def constrained(p, q):
+    constraints = [
+        {"type": "ineq", "fun": lambda x, a: a - x[0] ** 2, "args": (q,)},
+        {"type": "eq", "fun": lambda x: x[0] + x[1] ** 2 - p},
+    ]
+    return np.sum(np.sin(so.minimize(lambda x: p * (x[0] - 2.0) ** 2 + x[1], [0.3, 0.5], constraints=constraints).x))
 
-    with pytest.raises(srcdiff.DifferentiationError, match="constraints"):
-        srcdiff.grad(minimum, backend="python")(2.0)
+
+CURVED = so.NonlinearConstraint(lambda x: x[0] ** 2 + x[1], 0.0, 1.5)
+
+
+def constrained_in_a_box(p, q):
+    sums = so.LinearConstraint(np.array([[1.0, 1.0]]), -q, 2.0 * q)
+    found = so.minimize(
+        lambda x: (x[0] - 2.0 * p) ** 2 + np.sum((x - q) ** 4),
+        np.full(2, 0.3),
+        bounds=so.Bounds([0.0, 0.0], 2.0),
+        constraints=(sums, CURVED),
+    )
+    return np.sum(found.x**3) + found.fun
+
+
+@pytest.mark.parametrize("function", [constrained, constrained_in_a_box])
+def test_minima_under_constraints(function):
+    value = srcdiff.differentiable(function, backend="python")
+    assert value(1.3, 0.7) == pytest.approx(function(1.3, 0.7), rel=1e-4)  # SciPy stops earlier
+    gradient, h = srcdiff.grad(function, wrt=(0, 1), backend="python"), 1e-4
+    expected = (
+        (value(1.3 + h, 0.7) - value(1.3 - h, 0.7)) / (2 * h),
+        (value(1.3, 0.7 + h) - value(1.3, 0.7 - h)) / (2 * h),
+    )
+    assert gradient(1.3, 0.7) == pytest.approx(expected, rel=1e-6)
+    if function is constrained:
+        second = (gradient(1.3 + h, 0.7)[0] - gradient(1.3 - h, 0.7)[0]) / (2 * h)
+        assert srcdiff.hvp(function, backend="python")(1.3, 0.7, 1.0) == pytest.approx(second, rel=1e-6)
+
+
+def test_a_constraint_that_does_not_hold_the_minimum_has_no_derivative():
+    def minimum(p):
+        at_most = {"type": "ineq", "fun": lambda x: 1.0 - x[0]}
+        return so.minimize(lambda x: (x[0] - p) ** 2 + x[1] ** 2, [0.3, 0.3], constraints=at_most).x[0]
+
+    gradient = srcdiff.grad(minimum, backend="python")
+    assert (gradient(0.5), gradient(1.5)) == pytest.approx((1.0, 0.0))
+    with pytest.raises(RuntimeError, match="whose multiplier is zero"):
+        gradient(1.0)
+
+
+def test_constraints_that_no_point_satisfies_raise():
+    def minimum(p):
+        between = {"type": "ineq", "fun": lambda x: np.array([p - x[0], x[0] - 2.0 * p])}
+        return so.minimize(lambda x: x[0] ** 2, np.ones(1), constraints=between).x[0]
+
+    with pytest.raises(RuntimeError, match="satisfies the constraints"):
+        srcdiff.differentiable(minimum, backend="python")(1.0)
+
+
+def robust(y, p):
+    start, box = [1.0, 1.0], ([0.0, 0.9], [np.inf, 5.0])
+    first = so.least_squares(misfit, start, args=(y,), loss="cauchy", f_scale=p).x
+    return np.sum(first**2) + so.least_squares(misfit, start, args=(y,), bounds=box, loss="soft_l1").x[0]
+
+
+def test_losses_and_bounds_of_least_squares():
+    value, h = srcdiff.differentiable(robust, backend="python"), 1e-4
+    assert value(Y, 0.3) == pytest.approx(robust(Y, 0.3), rel=1e-4)  # SciPy stops earlier
+    bars = srcdiff.grad(robust, wrt=(0, 1), backend="python")(Y, 0.3)
+    found = np.sum(bars[0] * T) + bars[1]
+    expected = (value(Y + h * T, 0.3 + h) - value(Y - h * T, 0.3 - h)) / (2 * h)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_newton_of_arrays_solves_one_equation_for_each_element():
+    def roots(p):
+        return np.sum(so.newton(cubic, np.ones(3), args=(p,)) ** 2)
+
+    p = np.array([1.0, 2.0, 3.0])
+    assert srcdiff.differentiable(roots, backend="python")(p) == pytest.approx(roots(p))
+    srcdiff.check(roots, p, backend="python")
+
+
+# -- linear solvers ---------------------------------------------------------------------------------------------------
+
+
+def chain(x, p):
+    residual = p * x + x**3 - 1.0
+    residual[1:] += 0.3 * x[:-1] ** 2
+    residual[:-1] += 0.2 * np.sin(x[1:])
+    return residual
+
+
+def energy(x, p):
+    return np.sum(p * x**2 - x) + np.sum((x[1:] - x[:-1]) ** 4)
+
+
+LINEAR_SOLVERS = {
+    "bands": (srcdiff.root, chain, {"bands": (1, 1)}),
+    "gmres": (srcdiff.root, chain, {"linear_solver": "gmres"}),
+    "cg": (srcdiff.minimize, energy, {"linear_solver": "cg"}),
+    "bands of a Hessian": (srcdiff.minimize, energy, {"bands": (1, 1)}),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR_SOLVERS)
+def test_linear_solvers(name):
+    solve, function, options = LINEAR_SOLVERS[name]
+
+    def found(p, **options):
+        return np.sum(np.sin(solve(function, np.ones(3), p, **options)) * np.arange(3.0))
+
+    p, v = np.array([1.0, 1.5, 0.8]), np.array([1.0, -1.0, 0.5])
+    dense = srcdiff.hvp(lambda p: found(p), backend="python")(p, v)
+    np.testing.assert_allclose(srcdiff.hvp(lambda p: found(p, **options), backend="python")(p, v), dense, rtol=1e-7)
+
+
+def test_a_jacobian_outside_of_its_bands_is_noticed():
+    with pytest.raises(ValueError, match="outside of `bands`"):
+        srcdiff.root(chain, np.ones(4), 1.0, bands=(1, 0), backend="python")
+    with pytest.raises(srcdiff.DifferentiationError, match="'dense', 'gmres', 'cg'"):
+        srcdiff.root(chain, np.ones(4), 1.0, linear_solver="lu", backend="python")

@@ -137,13 +137,41 @@ def test_the_settings_of_an_event_may_change_between_calls():
 
 
 def test_what_solve_ivp_does_not_take_is_refused():
-    for options in ({"method": "Euler"}, {"vectorized": True}):
+    for options in ({"method": "Euler"}, {"method": "RK4"}):
 
         def loss(rate, options=options):
             return si.solve_ivp(decay, (0.0, 1.0), [1.0, 2.0], args=(rate,), **options).y[0, -1]
 
         with pytest.raises(srcdiff.DifferentiationError):
             srcdiff.grad(loss)(RATE)
+
+
+def diffusion(t, y, rate):
+    change = -2.0 * rate * y
+    change[1:] += rate * y[:-1]
+    change[:-1] += rate * y[1:]
+    return change
+
+
+def test_banded_jacobians_of_stiff_equations():
+    def loss(rate, width):
+        solution = si.solve_ivp(diffusion, (0.0, 0.1), START * np.ones(3), "LSODA", args=(rate,), lband=width, uband=1)
+        return np.sum(solution.y[:, -1] ** 2)
+
+    gradients = [srcdiff.grad(lambda rate, w=w: loss(rate, w), backend="python")(RATE) for w in (1, 2)]
+    assert gradients[0] == pytest.approx(gradients[1], rel=1e-12)
+    with pytest.raises(ValueError, match="outside of `bands`"):
+        srcdiff.differentiable(lambda rate: loss(rate, 0), backend="python")(RATE)
+
+
+def test_vectorized_equations():
+    def loss(rate):
+        slope, tight = np.array([[1.0], [2.0]]), {"rtol": 1e-9, "atol": 1e-9}
+        found = si.solve_ivp(lambda t, y: -rate * y * slope, (0.0, 1.0), np.ones(2), vectorized=True, **tight)
+        return np.sum(found.y[:, -1])
+
+    expected = -np.exp(-RATE) - 2.0 * np.exp(-2.0 * RATE)
+    assert srcdiff.grad(loss, backend="python")(RATE) == pytest.approx(expected, rel=1e-6)
 
 
 def test_odeint():
