@@ -11,10 +11,11 @@ from typing import Any
 
 from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
+from srcdiff.emit.expressions import Origin, Text
 from srcdiff.emit.formatting import PRINTERS, formatted
 from srcdiff.emit.head import name_objects, write_head
 from srcdiff.emit.spelling import NUMPY, Spelling
-from srcdiff.emit.write import Origin, Text, write_function
+from srcdiff.emit.write import write_function
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Static, Tuple
 from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Function, Library, Raise, Value, walk

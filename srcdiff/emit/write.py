@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import field
-from typing import Any
 
-import numpy as np
-
-from srcdiff.diagnostics import Span
-from srcdiff.emit import formatting
-from srcdiff.emit.head import Objects, name_objects, name_of, printer
-from srcdiff.emit.layout import Layout, lay_out
-from srcdiff.emit.naming import give_names, what_grows
+from srcdiff.emit.expressions import IN_PLACE, Text
+from srcdiff.emit.head import Objects, name_objects
+from srcdiff.emit.naming import what_grows
+from srcdiff.emit.simple_statements import SimpleStatements
 from srcdiff.emit.spelling import NUMPY, Spelling
-from srcdiff.emit.stack_groups import Group, together
 from srcdiff.ir.nodes import (
-    STACK_START,
     Alloc,
     Apply,
     Barrier,
@@ -31,11 +23,9 @@ from srcdiff.ir.nodes import (
     Custom,
     Dim,
     Enlarge,
-    Formatted,
     Function,
     Grow,
     If,
-    Index,
     Library,
     Load,
     Loop,
@@ -49,63 +39,11 @@ from srcdiff.ir.nodes import (
     Push,
     Raise,
     Reshape,
-    Slice,
     Store,
     Transpose,
     Value,
     View,
-    walk,
 )
-from srcdiff.ir.primitives import ATOM, BROUGHT_ALONG, PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_inexact
-from srcdiff.library.blas_lapack import LIBRARY
-from srcdiff.quick_dataclasses import dataclass
-
-_UNARY_MINUS = 50
-_IN_PLACE = {
-    "add": "+=",
-    "subtract": "-=",
-    "multiply": "*=",
-    "divide": "/=",
-    "floor_divide": "//=",
-    "remainder": "%=",
-}
-"""Powers are missing, because Numba recognises a constant exponent only in `x ** 2`, not in `x **= 2`."""
-_MIRRORED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-    "equal": "equal",
-    "not_equal": "not_equal",
-}
-"""Comparisons, and the same ones with their sides exchanged."""
-_OPPOSITE = {"add": "subtract", "subtract": "add"}
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a generated line comes from."""
-
-    spans: tuple[Span, ...] = ()
-    keeps: bool = False
-    """Whether the line stores or reads a kept value."""
-
-
-@dataclass(slots=True)
-class Text:
-    """The text of a function, and the functions and objects that it needs."""
-
-    lines: list[str] = field(default_factory=list)
-    origins: list[Origin] = field(default_factory=list)
-    """One for each line."""
-    support: set[str] = field(default_factory=set)
-    objects: Objects = field(default_factory=dict)
-    """The objects that the text uses, by their names."""
-
-    def decorate(self, decorator: str) -> None:
-        self.lines.insert(0, decorator)
-        self.origins.insert(0, Origin())
 
 
 def write_function(
@@ -133,42 +71,7 @@ def write_function(
     return writer.run(parameters, unpack, result, doc)
 
 
-class _Writer:
-    def __init__(self, function: Function, reserved: Sequence[str], objects: Objects, spelling: Spelling) -> None:
-        self.function, self.objects, self.spelling = function, objects, spelling
-        self.layout: Layout = lay_out(function, {*reserved, *objects})
-        self.names = give_names(function, self.layout, {*reserved, *objects})
-        self.text = Text()
-        self.depth = 1
-        self.seen: set[tuple[str, int]] = set()
-        self.reversing = False
-        self.quoted = ""
-        """The line of the user that the last comment of the reverse sweep quotes."""
-        self.unsigned: set[Operation] = set()
-        """Negations that stand in the sign of a sum: `x + -y * z` is written as `x - y * z`."""
-        self.arrays = "np"
-        """The object that creates new arrays."""
-        self.in_thread = False
-        """Whether a GPU thread runs the code. The simulator needs the axes of a transposition as a tuple."""
-        stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
-        self.kept = {o.out: o.keeps for o in stored if o.keeps is not None}
-        passed = [v for o in walk(function.body) if isinstance(o, Call) for v in o.args]
-        self.shared = {v for v in (*function.params, *passed) if isinstance(v.type, Stack)}
-        """Stacks that other functions use too."""
-        self.groups = together(function, self.shared)
-        """The group of each stack of numbers. The first stack of a group has the counter of all."""
-        both = [o for o in walk(function.body) if isinstance(o, Apply) and o.primitive == "logical_and"]
-        self.chained = {self.layout.inlined.get(v) for o in both for v in o.args}
-        """Comparisons that may be parts of one, as in `0 < i and i < n`. They stay as they are."""
-        self.own: Span | None = None
-        """The source line of the current statement; `around` is that of the branch or loop around it."""
-        self.around: Span | None = None
-        self.stacked: Span | None = None
-        """The source line of the value on the stack that the current statement changes."""
-        self.inside: list[Span] = []
-        """The source lines of the parts of the current line."""
-        self.keeps = False
-
+class _Writer(SimpleStatements):
     def run(
         self, parameters: Sequence[str | Value], unpack: Sequence[tuple[Value, str]], result: str | None, doc: str
     ) -> Text:
@@ -189,123 +92,6 @@ class _Writer:
         elif len(self.text.lines) == 1:
             self.line("pass")
         return self.text
-
-    def line(self, text: str) -> None:
-        code, _, comment = text.partition("  # ")
-        if code == comment:  # the comment would repeat the line
-            text = code
-        self.text.lines.append("    " * self.depth + text)
-        spans = [*self.inside, *(s for s in (self.stacked, self.own) if s is not None)]
-        if not spans and self.around is not None:
-            spans = [self.around]
-        self.text.origins.append(Origin(tuple(dict.fromkeys(spans)), self.keeps or self.stacked is not None))
-        self.inside, self.keeps = [], False
-
-    def comes_from(self, operation: Operation) -> None:
-        """Note the origin of a part of the line. Constants and sizes have no particular origin."""
-        if isinstance(operation, Const | Dim):
-            return
-        if operation.span is not None:
-            self.inside.append(operation.span)
-        for value in (*operation.uses(), *operation.defines()):
-            if value in self.kept:
-                self.inside.insert(0, self.kept[value])
-                self.keeps = True
-
-    # -- expressions -------------------------------------------------------------------------------------------------
-
-    def expression(self, value: Value) -> str:
-        return self.strong(value)[0]
-
-    def strong(self, value: Value) -> tuple[str, int]:
-        """The text of a value, and the precedence of its operator."""
-        operation = self.layout.inlined.get(value)
-        if operation is None:
-            return self.names[value], ATOM
-        return self.formula(operation)
-
-    def formula(self, operation: Operation) -> tuple[str, int]:
-        self.comes_from(operation)
-        match operation:
-            case Const():
-                return literal(operation.value, operation.out)
-            case Apply():
-                return self.apply(operation)
-            case Load():
-                text = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
-                if operation.out.type == INT and operation.array.array.dtype != "int64":
-                    text = f"np.int64({text})"
-                return text, ATOM
-            case Dim():
-                return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
-            case Coordinate():
-                return self.spelling.coordinates[operation.kind][operation.axis], ATOM
-            case Pop():
-                return f"{self.names[operation.stack]}[{self.top(operation.stack)}]", ATOM
-            case Transpose():
-                return self.transpose(operation), ATOM
-        raise AssertionError(operation)
-
-    def names_of(self, array: Value) -> str:
-        return self.expression(array)
-
-    def indices(self, indices: tuple[Value, ...]) -> str:
-        return ", ".join(self.expression(i) for i in indices) if indices else "()"
-
-    def apply(self, operation: Apply) -> tuple[str, int]:
-        row = PRIMITIVES[operation.primitive]
-        if row.support:
-            self.text.support.add(row.support)
-        if operation.primitive == "range_length":
-            return f"len({self.range(operation.args)})", ATOM
-        if operation in self.unsigned:
-            return self.strong(operation.args[0])
-        if row.strength == ATOM:
-            return row.spelling.format(*(self.expression(a) for a in operation.args)), ATOM
-        primitive, args = self.turned(operation)
-        row, texts = PRIMITIVES[primitive], []
-        for k, argument in enumerate(args):
-            text, strength = self.strong(argument)
-            weak = strength < row.strength or (strength == row.strength and self.needs(primitive, k))
-            texts.append(f"({text})" if weak else text)
-        return row.spelling.format(*texts), row.strength
-
-    def turned(self, operation: Apply) -> tuple[str, tuple[Value, ...]]:
-        """The operation as one would write it: `n > 0` for `0 < n`, and `x - y` for `x + -y`."""
-        primitive, args = operation.primitive, operation.args
-        if primitive in _MIRRORED and operation not in self.chained and self.is_constant(args[0]):
-            return (_MIRRORED[primitive], args[::-1]) if not self.is_constant(args[1]) else (primitive, args)
-        if primitive in _OPPOSITE and self.drop_sign(args[1]):
-            return _OPPOSITE[primitive], args
-        return primitive, args
-
-    def is_constant(self, value: Value) -> bool:
-        return isinstance(self.layout.inlined.get(value), Const)
-
-    def drop_sign(self, value: Value) -> bool:
-        """Whether a product starts with a negation; if so, it is written without that.
-
-        A floating-point product changes its sign, and nothing else, if one of its factors does. So does a quotient, but
-        LLVM reorders sums of quotients in another way, and the last bit of the result may differ.
-        """
-        operation = self.layout.inlined.get(value)
-        while isinstance(operation, Apply) and operation.primitive == "multiply":
-            operation = self.layout.inlined.get(operation.args[0])
-        if not isinstance(operation, Apply) or operation.primitive != "negative" or not is_inexact(operation.out.type):
-            return False
-        self.unsigned.add(operation)
-        return True
-
-    @staticmethod
-    def needs(primitive: str, position: int) -> bool:
-        """Whether an argument of the same precedence needs parentheses."""
-        if primitive in _MIRRORED or primitive == "where":
-            return True
-        if primitive == "power":
-            return position == 0
-        if primitive in ("logical_and", "logical_or", "logical_not"):
-            return False
-        return primitive == "negative" or position == 1
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -364,16 +150,13 @@ class _Writer:
 
     def assign_formula(self, name: str, operation: Operation) -> None:
         """Write an assignment, and `x = x + y` as `x += y`."""
-        if isinstance(operation, Apply) and operation.primitive in _IN_PLACE:
+        if isinstance(operation, Apply) and operation.primitive in IN_PLACE:
             first, second = operation.args
             if first not in self.layout.inlined and self.names[first] == name:
-                sign = _IN_PLACE[self.turned(operation)[0]]
+                sign = IN_PLACE[self.turned(operation)[0]]
                 self.line(f"{name} {sign} {self.expression(second)}")
                 return
         self.line(f"{name} = {self.formula(operation)[0]}")
-
-    def assign(self, out: Value, text: str) -> None:
-        self.line(f"{self.names[out]} = {text}")
 
     def user_comments(self, operation: Operation) -> None:
         """Write the user's comments above the statement that they belong to."""
@@ -485,211 +268,6 @@ class _Writer:
             case _:
                 raise AssertionError(operation)
 
-    def launch(self, operation: Call) -> str:
-        """How many threads run a kernel."""
-        if operation.blocks_of_threads is None:
-            return ""
-        shape = "alone" if operation.alone else f"shape({self.expression(operation.blocks_of_threads)})"
-        return f"[{self.arrays}.{shape}]"
-
-    def store(self, operation: Store) -> None:
-        if operation.atomic:
-            at = self.indices(operation.indices)
-            at = at if len(operation.indices) == 1 else f"({at})"
-            array, value = self.names_of(operation.array), self.expression(operation.value)
-            text = self.spelling.atomic_add.format(array=array, index=at, value=value)
-            name = text.partition("(")[0]
-            if name in BROUGHT_ALONG:
-                self.text.support.add(name)
-            self.line(text)
-            return
-        place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
-        inner = self.layout.inlined.get(operation.value)
-        if not operation.adds:
-            if isinstance(inner, Apply) and inner.primitive in _IN_PLACE and self.expression(inner.args[0]) == place:
-                sign = _IN_PLACE[self.turned(inner)[0]]
-                self.line(f"{place} {sign} {self.expression(inner.args[1])}")
-            else:
-                self.line(f"{place} = {self.expression(operation.value)}")
-            return
-        sign = "-=" if self.drop_sign(operation.value) else "+="
-        self.line(f"{place} {sign} {self.expression(operation.value)}")
-
-    def alloc(self, operation: Alloc) -> str:
-        dtype = operation.out.array.dtype
-        sizes = [self.expression(s) for s in operation.shape]
-        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
-        if operation.place:
-            return self.spelling.thread_array.format(place=operation.place, shape=shape, dtype=_kind(dtype))
-        fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
-        known = fill.value if isinstance(fill, Const) else None
-        if operation.fill is None:
-            maker, rest = "empty", ""
-        elif known is not None and known == 0:
-            maker, rest = "zeros", ""
-        elif known is not None and known == 1:
-            maker, rest = "ones", ""
-        else:
-            maker, rest = "full", f", {self.expression(operation.fill)}"
-        if operation.like is not None:
-            return f"{self.arrays}.{maker}_like({self.expression(operation.like)}{rest})"
-        kind = "" if dtype == "float64" else f", np.{_kind(dtype)}"
-        if maker == "full" and not kind:
-            kind = ", np.float64"
-        return f"{self.arrays}.{maker}({shape}{rest}{kind})"
-
-    def fit(self, operation: Alloc, buffer: Value) -> None:
-        fitting = "as_long" if operation.grows else "fitting"
-        self.text.support.add(fitting)
-        if operation.like is not None:
-            shape = f"{self.expression(operation.like)}.shape"
-        else:
-            sizes = [self.expression(s) for s in operation.shape]
-            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-        self.assign(operation.out, f"{fitting}({self.expression(buffer)}, {shape})")
-        if operation.fill is not None:
-            self.line(f"{self.names[operation.out]}[...] = {self.expression(operation.fill)}")
-
-    def item(self, item: Index | Slice | NewAxis) -> str:
-        match item:
-            case Index():
-                return self.expression(item.value)
-            case NewAxis():
-                return "None"
-        start, stop, step = ("" if p is None else self.expression(p) for p in (item.start, item.stop, item.step))
-        return f"{start}:{stop}" + (f":{step}" if step else "")
-
-    def transpose(self, operation: Transpose) -> str:
-        array, axes = self.names_of(operation.array), ", ".join(map(str, operation.axes))
-        if self.arrays != "np":
-            return f"{self.arrays}.transpose({array}, {axes})"
-        if operation.axes == tuple(reversed(range(len(operation.axes)))):
-            return f"{array}.T"
-        return f"{array}.transpose(({axes}))" if self.in_thread else f"{array}.transpose({axes})"
-
-    def library(self, operation: Library) -> None:
-        outs = ", ".join(self.names[v] for v in operation.outs)
-        args = [self.expression(a) for a in operation.args]
-        if operation.function.startswith("device."):  # a method of the object that creates the arrays
-            self.line(f"{outs} = {self.arrays}.{operation.function.removeprefix('device.')}({', '.join(args)})")
-            return
-        if support := LIBRARY[operation.function].support:
-            self.text.support.add(support)
-        if self.arrays != "np":
-            text = self.on_host(operation, args)
-        else:
-            text = self.spelled(operation, args)
-        self.line(f"{outs} = {text}" if outs else text)
-
-    def spelled(self, operation: Library, args: list[str]) -> str:
-        row = LIBRARY[operation.function]
-        return row.spelling.format(*args, call=self.named(row.call) if row.call is not None else "")
-
-    def on_host(self, operation: Library, args: list[str]) -> str:
-        """A product is computed on the device. NumPy computes everything else, from copies on the host."""
-        if operation.function in ("matrix_matrix", "matrix_vector", "vector_vector"):
-            return f"{self.arrays}.matmul({', '.join(args)})"
-        if operation.function == "vector_matrix":
-            return f"{self.arrays}.matmul({', '.join(reversed(args))})"
-        names = [f"a{k}" for k in range(len(args))]
-        text = self.spelled(operation, names)
-        return f"{self.arrays}.on_host(lambda {', '.join(names)}: {text}, {', '.join(args)})"
-
-    def enlarge(self, operation: Enlarge) -> None:
-        value = self.expression(operation.value)
-        array, index = self.names[operation.array], self.expression(operation.index)
-        self.line(self.spelling.atomic_max.format(array=array, index=index, value=value))
-        if operation.capacity is not None:
-            self.line(f"if {value} > {self.expression(operation.capacity)}:")
-            self.line("    return")
-
-    def raise_(self, operation: Raise) -> None:
-        if operation.errors is not None:
-            self.line(f"{self.names[operation.errors]}[0] = {operation.code}")
-            self.line("return")
-            return
-        name = self.named(operation.exception)
-        if not operation.parts:
-            self.line(f"raise {name}")
-        elif not any(isinstance(p, Formatted) for p in operation.parts):
-            self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
-        else:  # Numba cannot format floats, but it can pass them to the class
-            maker = self.named(formatting.formatted(operation.exception))
-            layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
-            given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
-            first = repr(layout[0] if len(layout) == 1 else layout)
-            self.line(f"raise {maker}({', '.join([first, *given])})")
-
-    def named(self, thing: Any) -> str:
-        """The name of an object. The text then needs the object."""
-        name = name_of(self.objects, thing)
-        self.text.objects[name] = thing
-        return name
-
-    def part(self, part: Any, *, plain: bool = False) -> str:
-        """An argument of `print` or of an exception. With `plain`, NumPy's numbers become Python's."""
-        if isinstance(part, Value):
-            makers = {"float64": "float", "complex128": "complex", "int64": "int", "bool": "bool"}
-            maker = makers.get(part.type.dtype, "") if plain and isinstance(part.type, Scalar) else ""
-            return f"{maker}({self.expression(part)})" if maker else self.expression(part)
-        if isinstance(part, tuple):
-            return f"({', '.join(self.part(p, plain=plain) for p in part)}{',' if len(part) == 1 else ''})"
-        return repr(part)
-
-    def print(self, operation: Print) -> None:
-        if not any(isinstance(p, Formatted) for p in operation.parts):
-            self.line(f"print({', '.join(self.part(p) for p in operation.parts)})")
-            return
-        (text,) = operation.parts
-        name = self.named(printer(operation))
-        self.line(f"{name}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
-
-    def stack(self, operation: NewStack | Push | Pop) -> None:
-        """Stacks of arrays, and stacks that functions share, are lists. Other stacks are arrays that grow."""
-        owner = operation.out if isinstance(operation, NewStack) else operation.stack
-        assert isinstance(owner.type, Stack)
-        element, name = owner.type.element, self.names[owner]
-        kind = _kind(element.dtype)
-        if isinstance(element, Array) or owner in self.shared:
-            match operation:
-                case NewStack():
-                    self.line(f"{name} = [{_bottom(element, is_shared=owner in self.shared)}]")
-                case Push():
-                    self.line(f"{name}.append({self.expression(operation.value)})")
-                case Pop():
-                    self.assign(operation.out, f"{name}.pop()")
-            return
-        group, top = self.groups[owner], self.top(owner)
-        match operation:
-            case NewStack():
-                fresh = f"np.empty({STACK_START}{'' if kind == 'float64' else f', np.{kind}'})"
-                self.line(f"{name} = {fresh if operation.workspace is None else self.expression(operation.workspace)}")
-                if operation is group.made[0]:
-                    self.line(f"{top} = 0")
-            case Push():
-                if group.comes_first(operation):
-                    self.grow_stacks(group, top)
-                self.line(f"{name}[{top}] = {self.expression(operation.value)}")
-                if group.comes_last(operation):
-                    self.line(f"{top} += 1")
-            case Pop():
-                if group.comes_first(operation):
-                    self.line(f"{top} -= 1")
-                if operation.out not in self.layout.inlined:
-                    self.assign(operation.out, f"{name}[{top}]")
-
-    def top(self, stack: Value) -> str:
-        """The variable that counts the elements of a stack."""
-        return f"{self.names[self.groups[stack].made[0].out]}_top"
-
-    def grow_stacks(self, group: Group, top: str) -> None:
-        """Enlarge full stacks. The test is inline, because a call in every iteration would count references."""
-        self.text.support.add("grown")
-        names = [self.names[made.out] for made in group.made]
-        self.line(f"if {top} == {names[0]}.shape[0]:")
-        for name in names:
-            self.line(f"    {name} = grown({name}, {top})")
-
     def branch(self, operation: If, keyword: str = "if") -> None:
         condition = self.expression(operation.condition)
         then = list(zip(operation.outs, operation.then.yields, strict=True))
@@ -715,13 +293,6 @@ class _Writer:
             return None
         is_all = all(s not in self.layout.inlined and self.names[s] == self.names[t] for t, s in moves)
         return visible[0] if is_all else None
-
-    def negated(self, condition: Value) -> str:
-        operation = self.layout.inlined.get(condition)
-        if isinstance(operation, Apply) and operation.primitive == "logical_not":
-            return self.expression(operation.args[0])
-        text, strength = self.strong(condition)
-        return f"not {text}" if strength > PRIMITIVES["logical_not"].strength else f"not ({text})"
 
     def is_empty(self, block: Block, moves: list[tuple[Value, Value]]) -> bool:
         visible = [o for o in block.operations if not self.layout.is_inlined(o)]
@@ -764,10 +335,6 @@ class _Writer:
         self.nested(operation.body, moves, last)
         self.move(list(zip(operation.outs, operation.params, strict=True)))
 
-    def is_false(self, value: Value) -> bool:
-        operation = self.layout.inlined.get(value)
-        return isinstance(operation, Const) and operation.value is False
-
     def counted_down(self, bounds: Sequence[Value]) -> Value | None:
         """The `n` in `range(n - 1, -1, -1)`."""
         first, stop, step = (self.layout.inlined.get(b) for b in bounds)
@@ -777,55 +344,7 @@ class _Writer:
         values = [o.value if isinstance(o, Const) else None for o in (one, stop, step)]
         return first.args[0] if values == [1, -1, -1] else None
 
-    def range(self, bounds: Sequence[Value]) -> str:
-        start, stop, step = (self.expression(b) for b in bounds)
-        if step != "1":
-            return f"range({start}, {stop}, {step})"
-        return f"range({stop})" if start == "0" else f"range({start}, {stop})"
-
     def custom(self, operation: Custom) -> None:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
-
-
-def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:
-    """The first element of a new list. It is never popped, and tells the compiler the type of the elements.
-
-    Functions that share a list of arrays may append arrays of any layout. A reversed array has the type of all layouts.
-    """
-    if isinstance(element, Array):
-        shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
-        return f"np.empty({shape}, np.{_kind(element.dtype)}){'[::-1]' if is_shared else ''}"
-    known = {"float64": "0.0", "complex128": "0j", "int64": "0", "bool": "False"}
-    return known.get(element.dtype, f"np.{element.dtype}(0.0)")
-
-
-def _kind(dtype: str) -> str:
-    return "bool_" if dtype == "bool" else dtype
-
-
-def _complex_literal(value: complex) -> tuple[str, int]:
-    """`2j`, `(1+2j)`, or a call of `complex` where a literal cannot express the value or the sign of a zero."""
-    text = repr(value)
-    is_exact = math.copysign(1.0, value.real) == 1.0 or value.real != 0
-    if not (math.isfinite(value.real) and math.isfinite(value.imag) and is_exact):
-        parts = (f'float("{x!r}")' if not math.isfinite(x) else repr(x) for x in (value.real, value.imag))
-        return f"complex({', '.join(parts)})", ATOM
-    return text, _UNARY_MINUS if text.startswith("-") else ATOM
-
-
-def literal(value: Any, out: Value) -> tuple[str, int]:
-    if out.type == BOOL or isinstance(value, bool | np.bool_):
-        return str(bool(value)), ATOM
-    if out.type == INT:
-        return str(int(value)), ATOM if value >= 0 else _UNARY_MINUS
-    if isinstance(value, complex):
-        return _complex_literal(value)
-    if out.type == FLOAT or isinstance(value, float):
-        if math.isnan(value):
-            return "np.nan", ATOM
-        if math.isinf(value):
-            return ("np.inf", ATOM) if value > 0 else ("-np.inf", _UNARY_MINUS)
-    text = repr(float(value))
-    return text, _UNARY_MINUS if text.startswith("-") else ATOM

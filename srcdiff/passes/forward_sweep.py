@@ -40,8 +40,8 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import Array, Scalar, Stack, scalar_of
 from srcdiff.ir.words import words_for
-from srcdiff.passes.adjoint import Storage, iteration_number
 from srcdiff.passes.array_expansion import early_shape, write_rows
+from srcdiff.passes.recovered_values import Storage, iteration_number
 
 
 class Keeper:

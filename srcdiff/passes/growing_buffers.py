@@ -42,7 +42,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import BOOL, INT
-from srcdiff.passes.adjoint import iteration_number
+from srcdiff.passes.recovered_values import iteration_number
 
 _START = 2**20
 """How many numbers such an array has memory for at first, if there may be so many: what is not used costs nothing."""

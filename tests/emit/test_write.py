@@ -14,7 +14,8 @@ import pytest
 import srcdiff
 from srcdiff.backends.cuda import thread_routines
 from srcdiff.emit import support
-from srcdiff.emit.write import literal, write_function
+from srcdiff.emit.expressions import literal
+from srcdiff.emit.write import write_function
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, If, Loop, Value
 from srcdiff.ir.primitives import BROUGHT_ALONG
