@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem, Span
 from srcdiff.diagnostics.naming_objects import named
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple, is_array_value
 from srcdiff.frontend.domain.lattice import is_computed
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, is_complex, is_inexact, widest
@@ -51,8 +51,8 @@ def floats_in(name: str, argument: Abstract, lists: Lists, span: Span | None) ->
     values = [v for v in leaves(argument, lists) if is_inexact(v.type)]
     if not values:
         what = f"`{name}` holds no floats, so it has no derivative"
-        if isinstance(argument, Value) and isinstance(argument.type, Array):
-            what = f"`{name}` is an array of {argument.type.dtype}, so it has no derivative"
+        if is_array_value(argument):
+            what = f"`{name}` is an array of {argument.array.dtype}, so it has no derivative"
         help_ = (
             f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
         )

@@ -31,6 +31,7 @@ from srcdiff.frontend.interpreter import (
     augmented,
     branches_loops,
     calls,
+    comparisons,
     comprehensions,
     conditions,
     contexts,

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeGuard
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
+from srcdiff.ir.types import Array
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.structures import Layout, made_layout
@@ -435,6 +436,11 @@ MISSING = Missing()
 def is_none(x: Abstract) -> TypeGuard[Static]:
     """Whether it is the constant `None`. A comparison would not do: a dtype of NumPy equals `None`."""
     return isinstance(x, Static) and x.value is None
+
+
+def is_array_value(x: Abstract | ast.expr | None) -> TypeGuard[Value]:
+    """Whether it is an array that exists at run time."""
+    return isinstance(x, Value) and isinstance(x.type, Array)
 
 
 Instance = Record | Object

@@ -16,19 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Poison, Static
 from srcdiff.frontend.domain.shapes import Doubt, Shapes, may_meet
-from srcdiff.frontend.domain.shapes import Key as SizeKey
-from srcdiff.frontend.domain.state import (
-    DEAD,
-    GOES_ON,
-    RAISES,
-    CellsOf,
-    Context,
-    Frame,
-    Key,
-    Mark,
-    NeverReturns,
-    State,
-)
+from srcdiff.frontend.domain.sizes import Key as SizeKey
+from srcdiff.frontend.domain.state import DEAD, GOES_ON, RAISES, CellsOf, Context, Frame, Key, Mark, NeverReturns, State
 from srcdiff.frontend.reading import Named, Outside, Passed
 from srcdiff.frontend.source.declared_rules import RulesRead
 from srcdiff.frontend.source.guards import Guards, Place

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, scope_numbers
 from srcdiff.frontend.domain.shapes import Doubt
-from srcdiff.frontend.domain.shapes import Key as SizeKey
+from srcdiff.frontend.domain.sizes import Key as SizeKey
 from srcdiff.ir.nodes import Value
 from srcdiff.quick_dataclasses import dataclass
 

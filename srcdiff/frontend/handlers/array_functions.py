@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Structured, Tuple, is_none
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Each,
+    Lazy,
+    List,
+    Size,
+    Static,
+    Structured,
+    Tuple,
+    is_array_value,
+    is_none,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
@@ -108,11 +119,11 @@ def new_like(
 ) -> Abstract:
     if isinstance(x, Structured) and not is_record(x):
         return parted(x, lambda a: new_like(reader, node, a, fill, dtype, order, shape), 0)
-    if not (isinstance(x, Value) and isinstance(x.type, Array)):
+    if not is_array_value(x):
         x = the_array(reader, call_array(reader, node, x), node)
         assert isinstance(x.type, Array)
     same_type, same_shape = is_none(dtype), is_none(shape)
-    kind = Static(x.type.dtype) if same_type else dtype
+    kind = Static(x.array.dtype) if same_type else dtype
     lengths = Tuple(reader.shape(x)) if same_shape else shape
     made = new_array(reader, node, lengths, fill, kind, x if same_type and same_shape else None)
     array = reader.laid_out_like(the_array(reader, made, node), (x,))
@@ -161,9 +172,9 @@ def call_size(reader: Reader, node: ast.AST, a: Abstract, axis: Abstract = Stati
 
 @handles(np.transpose)
 def call_transpose(reader: Reader, node: ast.AST, a: Abstract, axes: Abstract = Static(None)) -> Abstract:
-    if not (isinstance(a, Value) and isinstance(a.type, Array)):
+    if not is_array_value(a):
         reader.refuse("SD203", node, f"{in_words(reader, a)} cannot be transposed")
-    rank = a.type.rank
+    rank = a.array.rank
     if is_none(axes):
         return reader.transposed(a, tuple(reversed(range(rank))))
     order = tuple(x.value for x in known_elements(reader, axes) or () if isinstance(x, Static))

@@ -35,6 +35,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    is_array_value,
     is_none,
 )
 from srcdiff.frontend.domain.reader import Reader
@@ -42,7 +43,7 @@ from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
 from srcdiff.frontend.interpreter.call_arguments import run_handler
-from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, constant_set
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
 from srcdiff.frontend.interpreter.foreseen import before_rounding
@@ -241,7 +242,7 @@ def call_slice(reader: Reader, node: ast.AST, *parts: Abstract) -> Abstract:
 
 @handles(sum, consumes=True)
 def call_sum(reader: Reader, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:
-    if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1:
+    if is_array_value(of) and of.array.rank > 1:
         return binary(reader, ast.Add, start, call_named(reader, "sum", node, of, Static(0)), node)
     return fold_elements(reader, node, of, start, lambda a, b: binary(reader, ast.Add, a, b, node))
 

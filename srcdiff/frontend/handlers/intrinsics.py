@@ -22,7 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.shapes import ONE
+from srcdiff.frontend.domain.sizes import ONE
 from srcdiff.frontend.interpreter.array_conversion import dtype_of, static_integers, the_array
 from srcdiff.frontend.interpreter.broadcasting import (
     axis_step,

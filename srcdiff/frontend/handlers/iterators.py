@@ -26,6 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    is_array_value,
     is_none,
 )
 from srcdiff.frontend.domain.lattice import is_of_numbers
@@ -42,9 +43,9 @@ from srcdiff.frontend.interpreter.iteration import (
     iteration_over,
     steps,
 )
+from srcdiff.frontend.interpreter.list_elements import as_iteration
 from srcdiff.frontend.interpreter.list_storage import (
     append,
-    as_iteration,
     changing,
     contents_of_list,
     is_row,
@@ -56,7 +57,6 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
 from srcdiff.ir.nodes import Slice, Value
-from srcdiff.ir.types import Array
 from srcdiff.library import operators, sorting
 
 _MOST_KNOWN = 16  # longer lists are stored in arrays
@@ -291,7 +291,7 @@ def call_fromiter(
 @handles(np.nditer)
 def call_nditer(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
     """The elements in memory order."""
-    if not (isinstance(of, Value) and isinstance(of.type, Array) and of in reader.contiguous):
+    if not (is_array_value(of) and of in reader.contiguous):
         message = "`np.nditer` is supported for one contiguous array, without options"
         reader.refuse("SD102", node, message, help_="iterate over `a.ravel()`, or `np.ndindex(a.shape)`")
     return call_named(reader, "ravel", node, of)
@@ -344,7 +344,7 @@ def call_accumulate(
 
 def indexable(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     """The sequence itself, or a list of the elements of an iterator."""
-    is_array = isinstance(x, Value) and isinstance(x.type, Array)
+    is_array = is_array_value(x)
     return x if isinstance(x, Tuple | List) or is_array else call_list(reader, node, x)
 
 

@@ -11,7 +11,16 @@ import ast
 from numba.core import types
 
 from srcdiff.diagnostics import Problem
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, DeviceName, Keywords, Poison, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Arguments,
+    DeviceName,
+    Keywords,
+    Poison,
+    Static,
+    Tuple,
+    is_array_value,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_int32
 from srcdiff.frontend.interpreter.array_conversion import dtype_of
@@ -125,12 +134,12 @@ def device_atomic_sub(reader: Reader, node: ast.AST, array: Abstract, index: Abs
 
 
 def atomic_add(reader: Reader, name: str, array: Abstract, index: Abstract, amount: Value, node: ast.AST) -> Abstract:
-    if not (isinstance(array, Value) and isinstance(array.type, Array)):
+    if not is_array_value(array):
         reader.refuse("SD203", node, f"{in_words(reader, array)} is used where an array is needed")
     places = index.items if isinstance(index, Tuple) else (index,)
-    if len(places) != array.type.rank:
+    if len(places) != array.array.rank:
         reader.refuse(
-            "SD203", node, f"an element of this array needs {array.type.rank} indices, but {len(places)} are given"
+            "SD203", node, f"an element of this array needs {array.array.rank} indices, but {len(places)} are given"
         )
     indices = tuple(as_integer(reader, p, node) for p in places)
     wanted = (FLOAT if is_float(array.type) else INT) if not is_float(amount.type) or not is_float(array.type) else None

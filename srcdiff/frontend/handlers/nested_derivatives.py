@@ -41,6 +41,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Transformed,
     Tuple,
+    is_array_value,
     is_none,
 )
 from srcdiff.frontend.domain.lattice import describe, is_computed, loosened
@@ -188,7 +189,7 @@ def call_copied(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     def copied(leaf: Abstract) -> Abstract:
         if isinstance(leaf, List):
             return list_copy(reader, node, leaf)
-        return reader.copy(leaf) if isinstance(leaf, Value) and isinstance(leaf.type, Array) else leaf
+        return reader.copy(leaf) if is_array_value(leaf) else leaf
 
     return NODES.map(copied, x)
 

@@ -21,7 +21,7 @@ from srcdiff.frontend.handlers.builtin_functions import call_len
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
 from srcdiff.frontend.interpreter.iteration import unpacked
 from srcdiff.frontend.interpreter.library_calls import library_call
-from srcdiff.frontend.interpreter.list_storage import as_iteration
+from srcdiff.frontend.interpreter.list_elements import as_iteration
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array
 from srcdiff.frontend.interpreter.representation import as_value

@@ -20,18 +20,11 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate
 from srcdiff.frontend.interpreter.instances import call_special, defines, in_class
 from srcdiff.frontend.interpreter.numbers import is_array
-from srcdiff.frontend.interpreter.tables import (
-    comparison_of,
-    handles_syntax,
-    in_place,
-    operation,
-    subscripts,
-    unary_of,
-)
+from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, in_place, operation, subscripts, unary_of
 from srcdiff.ir.nodes import Value
 
 _BINARY: dict[type[ast.operator], str] = {

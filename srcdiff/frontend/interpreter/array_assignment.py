@@ -9,7 +9,7 @@ import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Own, Size, Tuple
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.shapes import ONE
+from srcdiff.frontend.domain.sizes import ONE
 from srcdiff.frontend.domain.state import NeverReturns
 from srcdiff.frontend.interpreter.arithmetic import BINARY, arithmetic, binary, power_of_elements
 from srcdiff.frontend.interpreter.broadcasting import (

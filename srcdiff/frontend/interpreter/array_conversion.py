@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Structured,
     Tuple,
+    is_array_value,
     is_none,
 )
 from srcdiff.frontend.domain.lattice import holds_lists
@@ -40,7 +41,7 @@ from srcdiff.frontend.interpreter.structured_arrays import records_copy, write_r
 from srcdiff.frontend.interpreter.tables import handles
 from srcdiff.frontend.source.numba_options import numba_type
 from srcdiff.ir.nodes import Block, Index, Loop, NewAxis, Slice, Value
-from srcdiff.ir.types import INT, KEPT, Array, Stack, is_inexact, is_supported_dtype, scalar_of, widest
+from srcdiff.ir.types import INT, KEPT, Stack, is_inexact, is_supported_dtype, scalar_of, widest
 
 _LONG = ("int64", "uint32")
 
@@ -64,7 +65,7 @@ def dtype_of(reader: Reader, dtype: Abstract, node: ast.AST) -> str:
 
 
 def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
-    if isinstance(of, Value) and isinstance(of.type, Array) and is_none(dtype):
+    if is_array_value(of) and is_none(dtype):
         return call_copy(reader, node, of)
     if isinstance(of, List) and isinstance(contents_of_list(reader, of), Stored):
         return array_of_stored(reader, of, dtype, node)
@@ -162,7 +163,7 @@ def the_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     x = forced(reader, x)
     if isinstance(x, List | Tuple):
         return as_array(reader, x, node)
-    if not (isinstance(x, Value) and isinstance(x.type, Array)):
+    if not is_array_value(x):
         reader.refuse("SD203", node, f"{in_words(reader, x)} is used where an array is needed")
     return x
 
@@ -212,7 +213,7 @@ def call_array(
             reader.refuse(
                 "SD303", node, "`copy=False` is not supported here, because the conversion may have to copy the array"
             )
-    rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
+    rank = array.array.rank if is_array_value(array) else 0
     missing = tuple(Static(k) for k in range(static_integers(reader, ndmin, node)[0] - rank))
     return call_expand_dims(reader, node, array, Tuple(missing)) if missing else array
 
@@ -221,7 +222,7 @@ def call_array(
 def call_copy(reader: Reader, node: ast.AST, a: Abstract) -> Abstract:
     if isinstance(a, Structured | Element):
         return records_copy(reader, node, a)
-    if isinstance(a, Value) and isinstance(a.type, Array):
+    if is_array_value(a):
         return reader.laid_out_like(reader.copy(a), (a,))
     if isinstance(a, List):
         return list_copy(reader, node, a)
@@ -267,9 +268,9 @@ def call_asarray(
             else functools.partial(call_asfortranarray, reader)
         )
         return in_order(node, a, dtype)
-    if isinstance(a, Value) and isinstance(a.type, Array):
+    if is_array_value(a):
         same = is_none(dtype)
-        if same or dtype_of(reader, dtype, node) == a.type.dtype:
+        if same or dtype_of(reader, dtype, node) == a.array.dtype:
             return a
     return new_array_of(reader, node, a, dtype)
 
@@ -278,7 +279,7 @@ def call_asarray(
 def call_asfortranarray(reader: Reader, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:
     """An array in Fortran order. One that is in this order already is not copied."""
     found = call_asarray(reader, node, a, dtype)
-    if not (isinstance(found, Value) and isinstance(found.type, Array) and found.type.rank > 1):
+    if not (is_array_value(found) and found.array.rank > 1):
         return found
     copied = reader.copy(found)
     reader.contiguous.discard(copied)

@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Structured,
     Tuple,
+    is_array_value,
     is_instance,
 )
 from srcdiff.frontend.domain.lattice import are_objects
@@ -32,13 +33,13 @@ from srcdiff.frontend.interpreter.indexing import array_items, index_of_instance
 from srcdiff.frontend.interpreter.instances import call_special, defines, write_attribute
 from srcdiff.frontend.interpreter.iteration import drained, for_each, iteration_over, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_elements import list_position
 from srcdiff.frontend.interpreter.list_storage import (
     append,
     changing,
     contents_of_list,
     detached,
     forget_slots,
-    list_position,
     new_list,
     put_element,
     set_items,
@@ -56,7 +57,7 @@ from srcdiff.frontend.interpreter.structured_arrays import assign_records, write
 from srcdiff.frontend.interpreter.tables import expression, statement
 from srcdiff.frontend.interpreter.typed_elements import as_element_of
 from srcdiff.ir.nodes import Index, Item, Value
-from srcdiff.ir.types import Array, Stack, is_complex
+from srcdiff.ir.types import Stack, is_complex
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -221,7 +222,7 @@ def unpackable(reader: Reader, value: Abstract, target: ast.Tuple | ast.List) ->
 
 
 def has_length_at_run_time(reader: Reader, value: Abstract) -> bool:
-    is_array = isinstance(value, Value) and isinstance(value.type, Array)
+    is_array = is_array_value(value)
     return is_array or (isinstance(value, List) and isinstance(contents_of_list(reader, value), Stored))
 
 
@@ -269,7 +270,7 @@ def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> No
     if defines(base, "__setitem__"):
         call_special(reader, base, "__setitem__", [index_of_instance(reader, target), forced(reader, value)], target)
         return
-    if not (isinstance(base, Value) and isinstance(base.type, Array)):
+    if not is_array_value(base):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
     items = array_items(reader, base, target.slice, target)

@@ -17,7 +17,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_none,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.forks import fork
 from srcdiff.frontend.interpreter.instances import defines, own_attribute, read_attribute

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Object, Record, Structured, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Element,
+    List,
+    Object,
+    Record,
+    Structured,
+    Tuple,
+    is_array_value,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
@@ -29,7 +38,7 @@ from srcdiff.frontend.interpreter.representation import as_stored, write_element
 from srcdiff.frontend.interpreter.structured_arrays import assign_records
 from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
-from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact
+from srcdiff.ir.types import BOOL, Scalar, is_inexact
 from srcdiff.signature.trees import NODES
 
 
@@ -59,7 +68,7 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
         require_cast(reader, as_lazy(reader, product, node).dtype, old, node)
         assign_array(reader, old, product, node)
         return
-    if isinstance(old, Value) and isinstance(old.type, Array):
+    if is_array_value(old):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
         return
     assign_target(reader, target, forced(reader, augmented(reader, node, old)))
@@ -145,7 +154,7 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if defines(base, "__setitem__") and defines(base, "__getitem__"):
         augment_in_instance(reader, node, target, base)
         return
-    if not (isinstance(base, Value) and isinstance(base.type, Array)):
+    if not is_array_value(base):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
     items = array_items(reader, base, target.slice, target)

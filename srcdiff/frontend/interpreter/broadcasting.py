@@ -16,7 +16,7 @@ import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import Lazy, Size
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.shapes import ONE, Key
+from srcdiff.frontend.domain.sizes import ONE, Key
 from srcdiff.frontend.interpreter.materialization import Places
 from srcdiff.ir.nodes import Formatted, Value
 from srcdiff.ir.types import FLOAT, NEGATIVE, TOO_LARGE

@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Tuple,
+    is_array_value,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
@@ -33,8 +34,6 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.source.capture import plain_function
-from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
 
 
 def evaluate_arguments(
@@ -64,7 +63,7 @@ def is_of_known_length(reader: Reader, x: Abstract) -> bool:
     """Whether it is anything but an array or a list whose length is known at run time."""
     if isinstance(x, List):
         return isinstance(contents_of_list(reader, x), Items)
-    if not (isinstance(x, Value) and isinstance(x.type, Array)):
+    if not is_array_value(x):
         return True
     return known_length(reader, Iteration(reader.dim(x, 0), lambda k: k)) is not None
 

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Static, Tuple, is_none
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Arguments,
+    Keywords,
+    Static,
+    Tuple,
+    is_array_value,
+    is_none,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, power_of_elements, signed
 from srcdiff.frontend.interpreter.array_assignment import assign_array, note_overlap, reads_before_writing, require_cast
@@ -34,7 +42,7 @@ from srcdiff.frontend.interpreter.numbers import as_number, is_array, of_large, 
 from srcdiff.frontend.source.scopes import has_try
 from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, Array, is_complex, is_inexact
+from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, is_complex, is_inexact
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of any number of arguments, with their results for one argument and for none."""
@@ -184,13 +192,13 @@ def primitive_on_arrays(
                 help_="use `np.where`, or pass `out`",
             )
         return result
-    if not (isinstance(out, Value) and isinstance(out.type, Array)):
+    if not is_array_value(out):
         reader.refuse("SD203", node, f"{in_words(reader, out)} is used where an array is needed")
     require_cast(reader, kind, out, node)
     for operand in (a for a in args if is_array(a)):
         if not reads_before_writing(reader, as_lazy(reader, operand, node), out):
             note_overlap(reader, as_lazy(reader, operand, node), out, node, in_place=True)
     if where is not None:
-        result = choose_elements(reader, where, result, out, out.type.dtype, node)
+        result = choose_elements(reader, where, result, out, out.array.dtype, node)
     assign_array(reader, out, result, node)
     return out

@@ -10,7 +10,17 @@ from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Refusal
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Object, Poison, Slot, Static, scope_numbers
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    List,
+    Object,
+    Poison,
+    Slot,
+    Static,
+    is_array_value,
+    scope_numbers,
+)
 from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
@@ -338,7 +348,7 @@ def with_instance(key: Location, old: Description, before: Cells, x: Object, aft
 def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[Hashable, Value]:
     """The arrays among the carried values."""
     found = {key: cells.get(key) for key in carried}
-    return {key: x for key, x in found.items() if isinstance(x, Value) and isinstance(x.type, Array)}
+    return {key: x for key, x in found.items() if is_array_value(x)}
 
 
 def is_inner(reader: Reader, key: Location, newest: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.list_storage import is_below
+from srcdiff.frontend.interpreter.list_elements import is_below
 from srcdiff.frontend.interpreter.number_kinds import is_numpys, is_pythons
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import is_inexact

@@ -28,11 +28,11 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Transformed,
     Tuple,
+    is_array_value,
 )
 from srcdiff.frontend.domain.lattice import loosened
 from srcdiff.frontend.domain.state import Cells
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
@@ -85,8 +85,8 @@ def size(x: Abstract, names: Cells, seen: dict[int, int] | None = None) -> int:
 
 
 def _own_size(x: Abstract) -> int:
-    if isinstance(x, Value) and isinstance(x.type, Array):
-        return 1 + x.type.rank
+    if is_array_value(x):
+        return 1 + x.array.rank
     return 1 + len(x.value) if isinstance(x, Static) and isinstance(x.value, str) else 1
 
 

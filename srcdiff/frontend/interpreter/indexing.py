@@ -27,6 +27,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Structured,
     Tuple,
     class_of,
+    is_array_value,
     is_instance,
     is_none,
 )
@@ -39,14 +40,8 @@ from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
 from srcdiff.frontend.interpreter.instances import in_class
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.list_storage import (
-    contents_of_list,
-    element_at,
-    list_position,
-    new_list,
-    read_list,
-    store_items,
-)
+from srcdiff.frontend.interpreter.list_elements import element_at, list_position, read_list
+from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list, store_items
 from srcdiff.frontend.interpreter.materialization import Places, forced
 from srcdiff.frontend.interpreter.numbers import as_integer
 from srcdiff.frontend.interpreter.presence import needed
@@ -261,8 +256,8 @@ def axes_of(item: Abstract | ast.Slice) -> int:
     if isinstance(item, Static) and (item.value is None or item.value is ...):
         return 0
     is_mask = isinstance(item, Lazy) and item.dtype == "bool"
-    if isinstance(item, Value) and isinstance(item.type, Array) and item.type.dtype == "bool":
-        return item.type.rank
+    if is_array_value(item) and item.array.dtype == "bool":
+        return item.array.rank
     return item.rank if is_mask and isinstance(item, Lazy) else 1
 
 

@@ -37,12 +37,14 @@ from srcdiff.frontend.domain.abstract_values import (
     class_of,
     is_instance,
 )
+from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten, Key
 from srcdiff.frontend.interpreter.dictionaries import require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
 from srcdiff.frontend.interpreter.numba_types import as_told
+from srcdiff.frontend.interpreter.numbers import truth_of
 from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, no_field, values_in_class
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.source.guards import class_entry
@@ -278,3 +280,11 @@ def written_around(reader: Reader, before: Cells) -> Iterator[Key]:
 
 def _variables(cells: Cells) -> Iterator[Key]:
     return (k for k in cells if isinstance(k, tuple))
+
+
+def truth(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
+    """The truth value of a value, as in Python. For an instance, `__bool__` or `__len__` of its class decide."""
+    if not is_instance(x) or is_complex(x):
+        return truth_of(reader, x, node)
+    name = next((n for n in ("__bool__", "__len__") if defines(x, n)), None)
+    return Static(True) if name is None else truth_of(reader, call_special(reader, x, name, [], node), node)

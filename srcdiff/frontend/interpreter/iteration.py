@@ -31,6 +31,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     Zip,
     class_of,
+    is_array_value,
     is_instance,
     is_none,
 )
@@ -51,7 +52,8 @@ from srcdiff.frontend.interpreter.known_iterations import (
     range_iteration,
     require_same_lengths,
 )
-from srcdiff.frontend.interpreter.list_storage import append, as_iteration, contents_of_list, new_list, of_numbers
+from srcdiff.frontend.interpreter.list_elements import as_iteration
+from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list, of_numbers
 from srcdiff.frontend.interpreter.materialization import AS_LIST, forced
 from srcdiff.frontend.interpreter.numbers import is_array, truth_of
 from srcdiff.frontend.interpreter.presence import checked, needed
@@ -257,7 +259,7 @@ def sequences_in(x: Abstract) -> Iterator[Abstract]:
         yield from itertools.chain.from_iterable(map(sequences_in, x.of))
     elif isinstance(x, Drawn):
         yield from (x.items, *x.reads)
-    elif isinstance(x, List) or (isinstance(x, Value) and isinstance(x.type, Array) and x.type.rank == 1):
+    elif isinstance(x, List) or (is_array_value(x) and x.array.rank == 1):
         yield x
 
 

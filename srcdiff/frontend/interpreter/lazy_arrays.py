@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import instead_of, named
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Size, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Size, Static, Tuple, is_array_value
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.shapes import ONE
+from srcdiff.frontend.domain.sizes import ONE
 from srcdiff.frontend.interpreter.broadcasting import broadcast_sizes
 from srcdiff.frontend.interpreter.evaluation import as_array
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
@@ -24,7 +24,7 @@ from srcdiff.frontend.interpreter.materialization import Places, forced, new_laz
 from srcdiff.frontend.interpreter.number_kinds import as_element, require_wide, wrapped
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.ir.nodes import Index, Item, Slice, Value
-from srcdiff.ir.types import COMPLEX, COMPLEX64, FLOAT, FLOAT32, INT, Array, is_inexact
+from srcdiff.ir.types import COMPLEX, COMPLEX64, FLOAT, FLOAT32, INT, is_inexact
 from srcdiff.signature.own_arrays import speaks_array
 
 _SINGLE = {FLOAT: FLOAT32, COMPLEX: COMPLEX64}
@@ -39,13 +39,13 @@ def as_lazy(reader: Reader, x: Abstract, node: ast.AST) -> Lazy:
         x = x.array
     if isinstance(x, List | Tuple):
         x = as_array(reader, x, node)
-    if not (isinstance(x, Value) and isinstance(x.type, Array)):
+    if not is_array_value(x):
         number = as_number(reader, x, node)
         return Lazy(number.scalar.dtype, (), lambda _: number, plain=True)
     array, keys = x, reader.keys(x)
     base, to_base = through_view(reader, array)
     sizes = tuple(Size(key, lambda axis=axis: reader.dim(array, axis)) for axis, key in enumerate(keys))  # type: ignore[misc]
-    return Lazy(x.type.dtype, sizes, lambda places: reader.load(base, to_base(places)), ((array, True),), True)
+    return Lazy(x.array.dtype, sizes, lambda places: reader.load(base, to_base(places)), ((array, True),), True)
 
 
 def through_view(reader: Reader, array: Value) -> tuple[Value, Callable[[Places], Places]]:
@@ -167,8 +167,8 @@ def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
         return np.ones((0,) * x.rank, x.dtype) if x.rank else np.dtype(x.dtype).type(1)
     if isinstance(x, List | Tuple):
         x = as_array(reader, x, node)
-    if isinstance(x, Value) and isinstance(x.type, Array):
-        return np.ones((0,) * x.type.rank, x.type.dtype)
+    if is_array_value(x):
+        return np.ones((0,) * x.array.rank, x.array.dtype)
     value = as_number(reader, x, node)
     # Integers at run time are mostly Python's, which adopt the type of the other operand.
     return 1 if value.type == INT else np.dtype(value.scalar.dtype).type(1)

@@ -22,23 +22,21 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import describe, is_of_numbers, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary
-from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, constant_value, evaluate
 from srcdiff.frontend.interpreter.fixed_point import read_loop
 from srcdiff.frontend.interpreter.indexing import read_position
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, fold_elements, for_each, iteration_over
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_elements import as_iteration, element_at, list_position
 from srcdiff.frontend.interpreter.list_storage import (
     append,
-    as_iteration,
     changing,
     contents_of_list,
     detached,
-    element_at,
     flat_contents,
     forget_slots,
     is_row,
-    list_position,
     new_list,
     set_contents,
     set_items,

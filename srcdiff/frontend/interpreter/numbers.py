@@ -6,7 +6,18 @@ import ast
 from typing import Any
 
 from srcdiff.diagnostics.naming_objects import instead_of, is_plain
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Optional, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Items,
+    Lazy,
+    List,
+    Optional,
+    Record,
+    Static,
+    Stored,
+    Tuple,
+    is_array_value,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
@@ -17,7 +28,7 @@ from srcdiff.frontend.interpreter.number_kinds import is_large
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import BOOL, INT, Array, Scalar, is_inexact
+from srcdiff.ir.types import BOOL, INT, Scalar, is_inexact
 
 NUMBERS = (bool, int, float, complex)
 
@@ -59,8 +70,8 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
 def as_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     """A scalar. Arrays are refused here."""
     x = needed(reader, x, node)
-    if isinstance(x, Value) and isinstance(x.type, Array):
-        if x.type.rank == 0:
+    if is_array_value(x):
+        if x.array.rank == 0:
             return reader.load(x, ())
         reader.refuse("SD203", node, f"{in_words(reader, x)} is used where a number is needed")
     if isinstance(x, Lazy):
@@ -105,4 +116,4 @@ def as_integer(reader: Reader, x: Abstract, node: ast.AST, what: str = "an index
 
 
 def is_array(x: Abstract) -> bool:
-    return isinstance(x, Lazy) or (isinstance(x, Value) and isinstance(x.type, Array) and x.type.rank > 0)
+    return isinstance(x, Lazy) or (is_array_value(x) and x.array.rank > 0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import array_of
-from srcdiff.frontend.domain.abstract_values import Abstract, Element, Static, Structured, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Element, Static, Structured, Tuple, is_array_value
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.representation import as_value, write_element
@@ -124,7 +124,7 @@ def as_values(reader: Reader, x: Element, node: ast.AST) -> Structured:
         part = part_at(reader, x, k, node) if isinstance(whole, Value | Structured) else whole
         if isinstance(part, Element):
             part = as_values(reader, part, node)
-        elif isinstance(part, Value) and isinstance(part.type, Array):
+        elif is_array_value(part):
             part = reader.copy(part)
         items.append(part)
     return Structured(tuple(items), replace(layout, kind=np.void, rank=None))
@@ -139,7 +139,7 @@ def relate_sizes(reader: Reader, x: Structured, lead: tuple[Any, ...] | None = N
         own = (*lead, *(("n", n) for n in layout.dtype[name].shape))
         if isinstance(item, Structured):
             relate_sizes(reader, item, own)
-        elif isinstance(item, Value) and isinstance(item.type, Array):
+        elif is_array_value(item):
             reader.sizes[item] = own
     return x
 

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
-from srcdiff.frontend.domain.abstract_values import Abstract
+from srcdiff.frontend.domain.abstract_values import Abstract, is_array_value
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
 
 
 def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
@@ -35,7 +33,7 @@ def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) 
         )
     rule = declared_as(_spelled(node, name), len(args))
     if module.startswith("numpy") or getattr(np, name, None) is target:
-        if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
+        if any(is_array_value(a) for a in args):
             reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays", help_=rule)
         reader.refuse("SD301", node, f"`np.{name}` has no derivative rule", help_=rule)
     if getattr(builtins, short := getattr(target, "__name__", ""), None) is target:
