@@ -16,6 +16,7 @@ from srcdiff.analyses.equality_tests import equality_tests
 from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.structure import structure_of
+from srcdiff.analyses.table_searches import table_searches
 from srcdiff.diagnostics import Span, printable
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
@@ -240,7 +241,7 @@ def explained(
         tuple(dict.fromkeys(_threaded(c) for c in work.choices if c.span is not None)),
         tuple(dict.fromkeys(Claimed(span, conflict.what) for span, conflict in work.claims)),
         tuple(_complex_values(work)),
-        _deciding(work, comparison_searches),
+        (*_deciding(work, comparison_searches), *_deciding(work, table_searches)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from srcdiff.analyses import comparison_searches, equality_tests
+from srcdiff.analyses import comparison_searches, equality_tests, table_searches
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.diagnostics import ComplexJacobianError
 from srcdiff.frontend.derivation import are_lengths
@@ -60,7 +60,9 @@ def note_comparisons(state: Compilation, wrt: Sequence[Value], outputs: Sequence
     tests = equality_tests.equality_tests(state.main, wrt, results)
     state.equality_tests = [equality_tests.in_words(span) for span in tests]
     searches = comparison_searches.comparison_searches(state.main, wrt, results)
+    lookups = table_searches.table_searches(state.main, wrt, results)
     state.searches = [comparison_searches.in_words(span) for span in searches]
+    state.searches += [table_searches.in_words(span) for span in lookups]
 
 
 def _added_to(state: Compilation) -> dict[Value, Value]:

@@ -106,6 +106,59 @@ def test_searches_are_noticed(function, line):
     assert "srcdiff.root" in messages[0]
 
 
+LIMITS, RATES = np.linspace(0.0, 2.0, 6), np.linspace(1.0, 3.0, 6) ** 2
+
+
+def looked_up(x, w):
+    k = 0
+    while LIMITS[k + 1] < x:  # line 3
+        k += 1
+    return RATES[k] * w + x * x
+
+
+def looked_up_by_halves(x, w):
+    low, high = 0, len(LIMITS) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if LIMITS[middle] < 2.0 * x:  # line 5
+            low = middle
+        else:
+            high = middle
+    return (RATES[low] * w + x) ** 2
+
+
+def looked_up_by_numpy(x, w):
+    return w * RATES[np.searchsorted(LIMITS, x)] + x  # line 2
+
+
+@pytest.mark.parametrize(("function", "line"), [(looked_up, 3), (looked_up_by_halves, 5), (looked_up_by_numpy, 2)])
+def test_look_up_in_a_table_is_noticed(function, line):
+    with pytest.warns(srcdiff.ComparisonSearchWarning, match="looks up a place by comparisons") as noted:
+        srcdiff.grad(function, wrt=(0, 1), backend="python")(0.3, 2.0)
+    place = f"line {function.__code__.co_firstlineno + line - 1}, "
+    assert [str(w.message)[: len(place)] for w in noted] == [place]
+
+
+def interpolated_table(x, w):
+    k = 0
+    while LIMITS[k + 1] < x:
+        k += 1
+    share = (x - LIMITS[k]) / (LIMITS[k + 1] - LIMITS[k])
+    return w * (RATES[k] * (1.0 - share) + RATES[k + 1] * share) + np.interp(x, LIMITS, RATES)
+
+
+def pieces_of_lines(x, w):
+    k = np.searchsorted(LIMITS, x)
+    return w + RATES[k] * x
+
+
+@pytest.mark.parametrize("function", [interpolated_table, pieces_of_lines])
+def test_interpolation_in_a_table_gives_no_warning(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", srcdiff.ComparisonSearchWarning)
+        srcdiff.grad(function, wrt=(0, 1), backend="python")(0.3, 2.0)
+
+
 def running_maximum(x):
     low, high = np.inf, -np.inf
     for i in range(len(x)):
