@@ -74,11 +74,11 @@ class Batched:
         return Batched, (self.of, self.over, self.parallel, "sum" if self.sums else "each")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given, kinds = self.of.converted(args, kwargs)
+        given, kinds, before = self.of.converted(args, kwargs)
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         count = self.length(given, mapped)
         if kinds:
-            self.of.refuse_other_meanings(_Batch(given, mapped, count).first, kinds)
+            self.of.refuse_other_meanings(before, _Batch(given, mapped, count).first, kinds)
         if self.of.has(Trait.KERNELS):
             given = tuple(_widened(a) if k in mapped else a for k, a in enumerate(given))
             return self.specialised(given, mapped)(given)
@@ -267,7 +267,7 @@ class Batched:
 
     def compile(self, *args: Any, **kwargs: Any) -> Batched:
         """Write and compile it for example arguments, without running anything on a GPU."""
-        given, _ = self.of.converted(args, kwargs)
+        given, _, _ = self.of.converted(args, kwargs)
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         self.length(given, mapped)
         if self.of.has(Trait.KERNELS):

@@ -8,6 +8,7 @@ import re
 import sys
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,13 +49,14 @@ from srcdiff.frontend.source.capture import Captured, capture, findable, plain_f
 from srcdiff.frontend.source.declared_rules import CustomRule
 from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary
 from srcdiff.inspect.report import MemoryReport, memory_report
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.types import Array, Scalar, is_complex
 from srcdiff.library import constraints, scipy_interpolate, sparse_arrays
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is
 from srcdiff.signature.descriptions import Description, Paths, paths_below, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
-from srcdiff.signature.foreign_arrays import Kind
+from srcdiff.signature.foreign_arrays import Kind, kind_of
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, key_of
 from srcdiff.signature.own_arrays import NoArrayError, with_own_arrays
@@ -130,6 +132,8 @@ class Derivative:
         self.specialisations: dict[Any, Specialisation] = {}
         self.stretched: set[Any] = set()
         """The keys of arguments whose axes of length one are broadcast. They need an exact specialisation."""
+        self.taken: weakref.WeakKeyDictionary[Specialisation, frozenset[Kind]] = weakref.WeakKeyDictionary()
+        """The kinds of foreign arrays that specialisations have been found to take."""
         self.direct: Specialisation | None = None
         """The specialisation of the latest call, if the next call with such arguments can call it directly."""
         self.direct_tangent: Specialisation | None = None
@@ -364,15 +368,18 @@ class Derivative:
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with the current defaults of the function, as numbers, arrays and structures."""
-        converted, kinds = self.converted(args, kwargs)
-        self.refuse_other_meanings(converted, kinds)
+        converted, kinds, given = self.converted(args, kwargs)
+        if kinds:
+            self.refuse_other_meanings(given, converted, kinds)
         return converted
 
-    def converted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Kind]]:
-        """The same, and the kinds of foreign arrays that became arrays of NumPy."""
+    def converted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], list[Kind], tuple[Any, ...]]:
+        """The same, the kinds of foreign arrays that became arrays of NumPy, and the arguments as they were."""
         given = self._bound(args, kwargs)
         try:
-            return with_own_arrays(given)
+            return *with_own_arrays(given), given
         except NoArrayError as error:
             raise DifferentiationError([Problem("SD201", str(error), self.span)]) from None
         except Exception as error:
@@ -380,16 +387,32 @@ class Derivative:
             error.add_note(f"in an argument of {place}, which srcdiff takes as an array of NumPy")
             raise
 
-    def refuse_other_meanings(self, args: tuple[Any, ...], kinds: Sequence[Kind]) -> None:
-        """Refuse methods that do something else for arrays of NumPy than for the foreign ones in their place."""
-        if not any(kind.differing for kind in kinds):
+    def refuse_other_meanings(self, given: tuple[Any, ...], converted: tuple[Any, ...], kinds: Sequence[Kind]) -> None:
+        """Refuse what is something else for arrays of NumPy than for the foreign ones in their place.
+
+        These are methods of the same name, and writes: elements of arrays may be views, and copies may be written to.
+        """
+        specialisation = self.specialised(converted)
+        unknown = {*kinds} - self.taken.get(specialisation, frozenset())
+        if not unknown:
             return
-        for name, span in self.specialised(args).compiled.reading.meanings:
-            for kind in kinds:
+        reading = specialisation.compiled.reading
+        for name, span in reading.meanings:
+            for kind in unknown:
                 if name in kind.differing:
                     what = f"`{name}`" if name in ("==", "!=") else f"the method `{name.removesuffix('(...)')}`"
                     message = f"an argument is an array of {kind.name}, where {what} is not the one of NumPy"
                     raise DifferentiationError([Problem("SD201", message, span, help=_AN_ARRAY)])
+        main = reading.program.main
+        written = written_sites(main.body, points_to(main))
+        for part in parts_of_arguments(reading.arguments):
+            if part.value in written and kind_of(part.of(given)) is not None:
+                message = f"the function writes to `{part.name}`, which is converted to an array for the call"
+                raise DifferentiationError([Problem("SD201", message, self.span, help=_THE_ARRAY)])
+        inner = getattr(self.of, "__srcdiff_derivative__", None)  # it copies what its function writes to
+        if inner is not None and inner.names == self.names:
+            inner.refuse_other_meanings(given, converted, kinds)
+        self.taken[specialisation] = self.taken.get(specialisation, frozenset()) | unknown
 
     def _refuse_lost_writes(self, given: tuple[Any, ...], converted: tuple[Any, ...]) -> None:
         """Refuse to write to an array that stands for an object of the caller's: it may be a copy."""

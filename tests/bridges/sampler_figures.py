@@ -243,7 +243,7 @@ def by_numpyro(name, model, *args, init=None):
     sampler = numpyro.infer.MCMC(kernel, chain_method="vectorized", **options)
     first, _ = _seconds(lambda: sampler.run(jax.random.PRNGKey(0), *args))
     seconds, _ = _fastest(lambda: sampler.run(jax.random.PRNGKey(1), *args))
-    _print(name, first - seconds, seconds, {n: np.asarray(v) for n, v in sampler.get_samples(True).items()})
+    _print(name, max(0.0, first - seconds), seconds, {n: np.asarray(v) for n, v in sampler.get_samples(True).items()})
 
 
 def _print(name, compiling, seconds, draws):
