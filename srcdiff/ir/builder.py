@@ -134,6 +134,8 @@ class Builder:
         """Integers that are the sum of two."""
         self.scaled: dict[Value, tuple[float, Value]] = {}
         """Floats that are a constant times another float."""
+        self.added: dict[Value, tuple[Value, ...]] = {}
+        """Floats that are the sum of two."""
         self.formulas: dict[Value, Apply] = {}
         """Comparisons and selections, for folding with their uses."""
         self.complex_parts: dict[Value, tuple[Value, Value | None]] = {}
@@ -207,6 +209,8 @@ class Builder:
             self.note_complex(operation)
         if operation.primitive == "add" and operation.out.type == INT:
             self.sums[operation.out] = operation.args
+        if operation.primitive == "add" and operation.out.type == FLOAT:
+            self.added[operation.out] = operation.args
         if operation.primitive in ("add", "subtract") and operation.out.type == INT:
             amount = self.constants.get(operation.args[1])
             if amount is not None:
@@ -315,7 +319,10 @@ class Builder:
         return None
 
     def doubled(self, primitive: str, args: tuple[Value, ...], name: str) -> Value | None:
-        """`x + x` is `2.0 * x`, and `0.5 * x + 0.5 * x` is `x`: doubling is exact. Variables keep their formulas."""
+        """`x + x` is `2.0 * x`, and `0.5 * x + 0.5 * x` is `x`: doubling is exact. Variables keep their formulas.
+
+        `y + x + x` is `y + 2.0 * x`, which is rounded once less.
+        """
         if primitive != "add" or (name and not name.endswith("_bar")) or not all(a.type == FLOAT for a in args):
             return None
         first, second = args
@@ -324,6 +331,9 @@ class Builder:
         if first in self.scaled and self.scaled[first] == self.scaled.get(second):
             constant, base = self.scaled[first]
             return self.apply("multiply", self.const(2.0 * constant), base)
+        if first in self.added and self.added[first][1] is second:
+            twice = self.apply("multiply", self.const(2.0), second)
+            return self.apply("add", self.added[first][0], twice)
         return None
 
     def _compared_choice(self, primitive: str, choice: Apply, constant: Any) -> Value | None:

@@ -55,8 +55,8 @@ def test_generated_lines_are_those_of_the_source_and_know_where_they_come_from()
         ("def logistic_grad(x, rate, steps):", "def logistic(x, rate, steps):"),
         ("for t in range(steps):", "for t in range(steps):"),
         ("for t in range(steps - 1, -1, -1):  # for t in range(steps):", "for t in range(steps):"),
-        ("x_3[i] = rate * x_2[i] * (1.0 - x_2[i])", "x[i] = rate * x[i] * (1.0 - x[i])"),
-        ("x_3 = kept_x[t]", "x[i] = rate * x[i] * (1.0 - x[i])"),
+        ("x_2[i] = rate * x_1[i] * (1.0 - x_1[i])", "x[i] = rate * x[i] * (1.0 - x[i])"),
+        ("x_2 = kept_x[t]", "x[i] = rate * x[i] * (1.0 - x[i])"),
         ("x_bar[i] += 1.0", "return np.sum(x)"),
     }
 
