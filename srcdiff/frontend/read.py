@@ -13,35 +13,30 @@ from srcdiff.frontend.callees import finished, mark_writing_calls
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
-    Element,
     Group,
     Items,
     List,
     Object,
-    Optional,
     Parts,
-    Poison,
     Record,
     Static,
     Stored,
     Structured,
 )
-from srcdiff.frontend.domain.lattice import describe, holds_complex, holds_lists, leaf_types, loosened, of_parts
+from srcdiff.frontend.domain.lattice import describe, holds_complex, leaf_types, loosened, of_parts
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS, Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
+from srcdiff.frontend.interpreter.contents import contents_of_result
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
-from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
-from srcdiff.frontend.interpreter.instances import object_as_record
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents, new_list
-from srcdiff.frontend.interpreter.made_dictionaries import is_table
+from srcdiff.frontend.interpreter.list_storage import new_list
 from srcdiff.frontend.interpreter.numba_functions import enter_captured
 from srcdiff.frontend.interpreter.outside import hoist, look_at_class
 from srcdiff.frontend.interpreter.presence import present
-from srcdiff.frontend.interpreter.record_fields import as_values, relate_sizes
+from srcdiff.frontend.interpreter.record_fields import relate_sizes
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.rows import ROWS
@@ -49,11 +44,10 @@ from srcdiff.frontend.source.accepted import refused_syntax
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.guards import Attribute, Constant, collect
 from srcdiff.frontend.source.scopes import scopes_of, yields
-from srcdiff.ir.nodes import Block, Derivative, Function, Library, Operation, Program, Value, walk
+from srcdiff.ir.nodes import Block, Derivative, Function, Library, Program, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.library.blas_lapack import is_seen
 from srcdiff.signature.descriptions import INTEGER, NUMPYS, UNCHOSEN, Description
-from srcdiff.signature.trees import NODES
 
 
 def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
@@ -197,12 +191,15 @@ def _read(
         raise AssertionError("a recursion escaped") from escaped
     if reader.problems:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
-    result = _with_contents(reader, present(reader, result))
-    outputs, operations = _result_values(reader, result)
+    try:
+        result = contents_of_result(reader, present(reader, result))
+        outputs = _result_values(reader, result)
+    except Refusal as refusal:
+        raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     params += [o.value for o in reader.outside]
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
-    main = Function(captured.name, tuple(params), Block((*reader.first, *operations), tuple(outputs)))
+    main = Function(captured.name, tuple(params), Block((*reader.first, *reader.operations), tuple(outputs)))
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     if not any(isinstance(o, Derivative) for o in walk(main.body)):
@@ -292,63 +289,11 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
     return handle, arrays
 
 
-def _with_contents(reader: Reader, result: Abstract) -> Abstract:
-    """The result, with its lists replaced by their contents."""
-
-    def visit(x: Abstract) -> Abstract:
-        match x:
-            case Object() if is_table(x):
-                message = "the result is a dictionary whose keys are known at run time"
-                problem = Problem("SD401", message, reader.span, help="return a list or an array of its values")
-                raise DifferentiationError([problem])
-            case Object():
-                whole = as_mapping(reader, x) if is_changing(x) else object_as_record(reader, x)
-                return NODES.map(visit, whole)
-            case Element():
-                return as_values(reader, x, reader.frame.node)
-            case List():
-                contents = contents_of_list(reader, x)
-                if isinstance(contents, Stored) and holds_lists(contents.element):
-                    message = (
-                        "the result is a list of lists with lengths known only at run time, which is not supported"
-                    )
-                    help_ = "return an array: `np.array(...)`"
-                    raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
-                return NODES.map(visit, flat_contents(reader, x) if isinstance(contents, Stored) else contents)
-            case Value(type=Array(rank=0)):
-                return reader.load(x, ())
-            case Optional():
-                raise DifferentiationError(
-                    [
-                        Problem(
-                            "SD401",
-                            f"a part of the result is {in_words(reader, x)}, which is not supported",
-                            reader.span,
-                        )
-                    ]
-                )
-            case Poison():
-                raise DifferentiationError([x.problem] if x.problem is not None else [])
-        return x
-
-    def remade(whole: Any, parts: list[Abstract]) -> Abstract:
-        found: Abstract = visit(whole) if isinstance(whole, Element) else whole.remade(parts)
-        return found
-
-    return NODES.fold(result, visit, remade)
-
-
-def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
+def _result_values(reader: Reader, result: Abstract) -> list[Value]:
     if isinstance(result, Static | Value | Group | Items | Stored):
         description = loosened(describe(result))
         if holds_complex(description):
-            problem = Problem("SD401", "the result is complex", reader.span, help="return its real part: `.real`")
-            raise DifferentiationError([problem])
+            reader.refuse("SD401", None, "the result is complex", help_="return its real part: `.real`")
         if leaf_types(description) is not None:
-            try:
-                return leaves_of(reader, result, description), reader.operations
-            except Refusal as refusal:
-                raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
-    raise DifferentiationError(
-        [Problem("SD401", f"the result is {in_words(reader, result)}", reader.span, help="return one float")]
-    )
+            return leaves_of(reader, result, description)
+    reader.refuse("SD401", None, f"the result is {in_words(reader, result)}", help_="return one float")

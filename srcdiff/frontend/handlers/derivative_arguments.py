@@ -5,11 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
-    Element,
     Group,
     Items,
     List,
@@ -20,15 +18,15 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Structured,
 )
-from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
+from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, is_changing
+from srcdiff.frontend.interpreter.contents import contents_of_object, own_contents
+from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, is_changing
 from srcdiff.frontend.interpreter.evaluation import call_value
-from srcdiff.frontend.interpreter.instances import new_object, object_as_record
+from srcdiff.frontend.interpreter.instances import new_object
 from srcdiff.frontend.interpreter.list_storage import (
     as_stored,
     contents_of_list,
-    flat_contents,
     new_list,
     of_numbers,
     restored,
@@ -38,7 +36,7 @@ from srcdiff.frontend.interpreter.made_dictionaries import FROM_FIRST, is_table,
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.outside import no_field
 from srcdiff.frontend.interpreter.presence import present
-from srcdiff.frontend.interpreter.record_fields import as_values, boxed
+from srcdiff.frontend.interpreter.record_fields import boxed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Stack
@@ -92,24 +90,13 @@ def with_contents_of_objects(reader: Reader, given: dict[str, Abstract]) -> tupl
             found.extend([leaf.number] if isinstance(leaf, Object) else [])
             return leaf
         found.append(leaf.number)
-        whole = (
-            replace(as_mapping(reader, leaf), site=leaf.site) if is_changing(leaf) else object_as_record(reader, leaf)
-        )
+        whole = contents_of_object(reader, leaf)
+        whole = replace(whole, site=leaf.site) if is_changing(leaf) else whole
         return NODES.map(lambda part: contents(present(reader, part)), whole)
 
     opened = {name: NODES.map(contents, x) for name, x in given.items()}
     is_shared = len(found) > len(set(found))
     return (given, set()) if is_shared else (opened, set(found))
-
-
-def with_values(reader: Reader, x: Abstract) -> Abstract:
-    """The value with the current contents of elements of structured arrays in their place."""
-
-    def remade(whole: Any, parts: list[Abstract]) -> Abstract:
-        return as_values(reader, whole, reader.frame.node) if isinstance(whole, Element) else whole.remade(parts)
-
-    found: Abstract = NODES.fold(x, lambda leaf: leaf, remade)
-    return found
 
 
 def new_argument(
@@ -124,7 +111,8 @@ def new_argument(
         case List() if is_of_structures(reader, x):
             return new_arguments(reader, as_record(reader, x), name, pairs, lists)
         case List():
-            contents = stored_floats(reader, own_contents(reader, x))
+            of = "an argument of a derivative"
+            contents = stored_floats(reader, own_contents(reader, x, "SD203", of, "pass an array: `np.array(...)`"))
             if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
                 arrays = [new_argument(reader, a, name, pairs, lists) for a in contents.arrays]
                 handle = List()
@@ -214,29 +202,3 @@ def stands_for(reader: Reader, fresh: Value, array: Value) -> None:
     reader.sizes[fresh], reader.origins[fresh] = reader.keys(array), reader.origins_of(array)
     if array in reader.contiguous:
         reader.contiguous.add(fresh)
-
-
-def own_contents(reader: Reader, x: List) -> Abstract:
-    """The contents of a list, in arrays of its own if it is stored in arrays. Lists of lists in arrays are refused."""
-    contents = contents_of_list(reader, x)
-    if isinstance(contents, Stored) and holds_lists(contents.element):
-        message = "a list of lists with lengths known only at run time cannot be passed to a derivative"
-        reader.refuse("SD203", None, message, help_="pass an array: `np.array(...)`")
-    return flat_contents(reader, x) if isinstance(contents, Stored) else contents
-
-
-def contents_of(reader: Reader, x: Abstract) -> Abstract:
-    """A result with its lists replaced by their contents."""
-
-    def visit(leaf: Abstract) -> Abstract:
-        match leaf:
-            case List():
-                return contents_of(reader, own_contents(reader, leaf))
-            case Object():
-                whole = as_mapping(reader, leaf) if is_changing(leaf) else object_as_record(reader, leaf)
-                return contents_of(reader, whole)
-            case Value(type=Array(rank=0)):
-                return reader.load(leaf, ())
-        return present(reader, leaf)
-
-    return NODES.map(visit, x)

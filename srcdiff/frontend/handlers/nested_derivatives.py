@@ -49,15 +49,14 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS, Cells
 from srcdiff.frontend.handlers.derivative_arguments import (
     as_record,
-    contents_of,
     is_of_structures,
     separated_arguments,
     with_contents_of_objects,
     with_lists,
     with_new_list,
-    with_values,
 )
 from srcdiff.frontend.interpreter.array_conversion import the_array
+from srcdiff.frontend.interpreter.contents import contents_of_result, with_values
 from srcdiff.frontend.interpreter.evaluation import call_with
 from srcdiff.frontend.interpreter.inlining import bind_arguments
 from srcdiff.frontend.interpreter.instances import written_around
@@ -69,6 +68,7 @@ from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_plain
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.frontend.interpreter.outside import lift_defaults
+from srcdiff.frontend.interpreter.presence import present
 from srcdiff.frontend.interpreter.representation import leaves_of
 from srcdiff.frontend.interpreter.tables import callee, handles, marked
 from srcdiff.frontend.source.capture import Captured, capture, plain_function
@@ -272,7 +272,7 @@ def call_derivative(
         at_start = dict(reader.cells)
         result = forced(reader, call_with(reader, derivative.function, by_position, by_name, node))
         settle(reader)
-        result = contents_of(reader, result)
+        result = contents_of_result(reader, result, present)
         yields = leaves_of(reader, result, loosened(describe(result)))
     only_reads_around(reader, before.cells, node)
     if copied & reader.used_objects and writes_to_copies(reader, before.cells, at_start):
