@@ -191,7 +191,7 @@ def asked_classes(reader: Reader, kinds: Abstract, node: ast.AST) -> Iterator[An
         return
     is_plain = type(kinds.value) in (type, abc.ABCMeta, enum.EnumType, types.UnionType)
     if not is_plain and type(kinds.value).__module__ not in ("typing", "abc", "numpy"):
-        message = f"{in_words(reader, kinds)} defines `__instancecheck__`, which is not supported"
+        message = f"{in_words(reader, kinds)} has a metaclass of its own, which is not supported"
         reader.refuse("SD102", node, message)
     yield kinds.value
 
