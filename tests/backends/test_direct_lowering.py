@@ -8,7 +8,7 @@ from numba import njit
 
 from srcdiff.backends.numba import lowering
 from srcdiff.backends.numba.numba_cpu import compiler
-from srcdiff.backends.numba.quick_numpy import quick_numpy
+from srcdiff.backends.numba.quick_numpy import quick_builtins, quick_numpy
 
 pytestmark = pytest.mark.numba
 
@@ -60,9 +60,21 @@ def copied(a, b):
     np.copyto(a, b)
 
 
+def two_copies(a):
+    return a.copy(), np.copy(a)
+
+
+def powers(x):
+    return x**0, x**1, x**2, x**3, x**7, x**64, x**2.5, x**65
+
+
+def extremes(i, j, x, condition):
+    return min(i, j), max(i, j), min(x, i), max(x, 0.5), min((i, j, 2)), int(condition), int(x), float(int(condition))
+
+
 def compiled(function):
-    copy = type(function)(function.__code__, function.__globals__ | {"np": quick_numpy(vector_functions=False)})
-    return compiler({})(copy)
+    names = quick_builtins() | {"np": quick_numpy(vector_functions=False)}
+    return compiler({})(type(function)(function.__code__, function.__globals__ | names))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -111,6 +123,28 @@ def test_arrays_are_copied_to_arrays_of_other_layouts(target, source):
     a = np.zeros_like(LAYOUTS[target])
     compiled(copied)(a, LAYOUTS[source])
     np.testing.assert_array_equal(a, LAYOUTS[source].astype(a.dtype))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copies_are_new_and_contiguous(layout):
+    a = LAYOUTS[layout]
+    for copy, is_fortran in zip(compiled(two_copies)(a), (False, layout == "F"), strict=True):
+        np.testing.assert_array_equal(copy, a)
+        assert (copy.dtype, copy.flags.f_contiguous, copy.flags.c_contiguous) == (a.dtype, is_fortran, not is_fortran)
+        assert not np.shares_memory(copy, a)
+
+
+@pytest.mark.parametrize("number", [1.1, -0.7, 0.0, np.inf, np.nan, np.float32(1.5)])
+def test_constant_powers_are_those_of_python(number):
+    expected = [float(number) ** n for n in (0, 1, 2, 3, 7, 64, 65)]
+    rtol = 1e-5 if isinstance(number, np.float32) else 1e-14
+    powers_of = compiled(powers)(number)
+    np.testing.assert_allclose((*powers_of[:6], powers_of[7]), expected, rtol=rtol)
+
+
+def test_extremes_and_integers_are_those_of_python():
+    for i, j, x, condition in ((1, 2, 1.5, True), (5, -3, -0.5, False), (2, 2, 2.0, True)):
+        assert compiled(extremes)(i, j, x, condition) == extremes(i, j, x, condition)
 
 
 def test_arrays_of_other_shapes_are_not_copied():

@@ -9,6 +9,7 @@ has them: with fewer instructions some of them took longer.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +18,13 @@ from numba.core import cgutils, types
 from numba.core.ir_utils import find_const, guard
 from numba.core.lowering import Lower
 
+from srcdiff.backends.numba import quick_numpy
+
+_LARGEST_POWER = 64
+
 
 class DirectLower(Lower):
-    """Numba's lowering, but for elements, shapes and permuted axes."""
+    """Numba's lowering, but for elements, shapes, permuted axes, copies and powers."""
 
     def pre_block(self, block: Any) -> None:
         self.fields.clear()
@@ -117,6 +122,29 @@ class DirectLower(Lower):
         self.incref(kind, result)  # type: ignore[no-untyped-call]
         return result
 
+    # -- powers --------------------------------------------------------------------------------------------------------
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        """Powers of floats with constant exponents are products: Numba compiles a function with a loop for them."""
+        if op is operator.pow:
+            exponent, kind = guard(find_const, self.func_ir, expr.rhs), self.fndesc.calltypes[expr].return_type
+            base = self.typeof(expr.lhs.name)  # type: ignore[no-untyped-call]
+            if type(exponent) is int and 0 <= exponent <= _LARGEST_POWER and isinstance(kind, types.Float):
+                number = self.context.cast(self.builder, self.loadvar(expr.lhs.name), base, kind)  # type: ignore[no-untyped-call]
+                return self.context.cast(self.builder, self.power(number, exponent), kind, resty)
+        return super().lower_binop(resty, expr, op)  # type: ignore[no-untyped-call]
+
+    def power(self, number: Any, exponent: int) -> Any:
+        """By squaring, in the order of Numba's function."""
+        result = number.type(1.0)
+        while exponent:
+            if exponent & 1:
+                result = self.builder.fmul(result, number)
+            exponent >>= 1
+            if exponent:
+                number = self.builder.fmul(number, number)
+        return result
+
     # -- other calls and attributes ------------------------------------------------------------------------------------
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
@@ -131,6 +159,9 @@ class DirectLower(Lower):
             axes = [guard(find_const, self.func_ir, v) for v in expr.args]
             if set(axes) == set(range(fnty.this.ndim)):
                 return self.transposed(expr.func.name, axes, signature.return_type)
+        if getattr(fnty, "typing_key", None) == "array.copy" and type(fnty.this) is types.Array:
+            array = self.loadvar(expr.func.name)  # type: ignore[no-untyped-call]
+            return quick_numpy.copied(self.context, self.builder, fnty.this, signature.return_type, array)
         if getattr(fnty, "typing_key", None) is not range or expr.kws or expr.vararg:
             return super()._lower_call_normal(fnty, expr, signature)  # type: ignore[no-untyped-call]
         given = self.fold_call_args(fnty, signature, expr.args, None, ())  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from srcdiff.backends.numba import lowering, stages, threads
 from srcdiff.backends.numba.calls_of_python import compiled_call
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
-from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
+from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_builtins, quick_numpy
 from srcdiff.backends.numba.scipy_special import compiled_special
 from srcdiff.backends.python import interpreter
 from srcdiff.backends.python.outlined_loops import Outlining
@@ -70,6 +70,8 @@ def load(
     namespace = interpreter.load(text, objects, file, _Spelling(outlining), for_ever=True)
     if namespace.get("np", np) is np:  # a text with matrix products may need it without importing it
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
+    for name, function in quick_builtins().items():
+        namespace.setdefault(name, function)
     for name, thing in objects.items():
         if isinstance(thing, CallOut):
             namespace[name] = compiled_call(thing)

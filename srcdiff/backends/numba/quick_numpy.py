@@ -10,9 +10,10 @@ Numba's factorisations raise for matrices without elements; NumPy's return empty
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
         empty_like=intrinsic(_like(zeros=False)),
         zeros_like=intrinsic(_like(zeros=True)),
         copyto=intrinsic(_copyto),
+        copy=intrinsic(_copy),
         matmul=product,
         dot=product,
         linalg=_linear_algebra(empty, isfinite),
@@ -105,6 +107,64 @@ def _extreme(function: np.ufunc, other: str) -> Callable[..., Any]:
         return signature, generate
 
     return choose
+
+
+@functools.cache
+def quick_builtins() -> dict[str, Any]:
+    """The replacements of Python's functions for which Numba compiles functions: `min` and `max` of two integers, and
+    the integer of a boolean."""
+    from numba.extending import intrinsic
+
+    return {"min": intrinsic(_chosen(min, "<")), "max": intrinsic(_chosen(max, ">")), "int": intrinsic(_integer)}
+
+
+def _chosen(function: Callable[..., Any], comparison: str) -> Callable[..., Any]:
+    def choose(typing_context: Any, x: Any, y: Any = None) -> Any:
+        from numba.core import types as kinds
+
+        numbers = [kinds.unliteral(n) for n in (x, y)] if y is not None else []
+        if numbers and all(n == kinds.int64 for n in numbers):
+            return kinds.int64(*numbers), generate
+        if y is not None:
+            return _as_numba_has_it(typing_context, function, [x, y])
+        signature, of_one = _as_numba_has_it(typing_context, function, [x])
+        return signature.return_type(x, kinds.none), lambda context, builder, _, args: of_one(
+            context, builder, signature, args[:1]
+        )
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, y = args
+        return builder.select(builder.icmp_signed(comparison, y, x), y, x)
+
+    return choose
+
+
+def _integer(typing_context: Any, x: Any) -> Any:
+    from numba.core import types as kinds
+
+    if not isinstance(x, kinds.Boolean):
+        return _as_numba_has_it(typing_context, int, [x])
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], x, kinds.int64)
+
+    return kinds.int64(x), generate
+
+
+def _as_numba_has_it(typing_context: Any, function: Any, given: Sequence[Any]) -> Any:
+    by_numba = typing_context.resolve_value_type(function)
+    result = typing_context.resolve_function_type(by_numba, tuple(given), {}).return_type
+
+    def call(x: Any) -> Any:
+        return function(x)
+
+    def call_with_two(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.compile_internal(builder, call if len(given) == 1 else call_with_two, signature, args)
+
+    return result(*given), generate
 
 
 def _sign(typing_context: Any, x: Any) -> Any:
@@ -266,9 +326,7 @@ def _like(*, zeros: bool) -> Callable[..., Any]:
 
 def _copyto(typing_context: Any, target: Any, source: Any) -> Any:
     """Between arrays of the same shape: Numba compiles texts for others, which takes three seconds."""
-    from numba.core import cgutils
     from numba.core import types as kinds
-    from numba.np import arrayobj
 
     if not all(isinstance(a, kinds.Array) for a in (target, source)) or target.ndim != source.ndim:
         return None
@@ -280,20 +338,52 @@ def _copyto(typing_context: Any, target: Any, source: Any) -> Any:
         for length, other in zip(lengths, others, strict=True):
             with builder.if_then(builder.icmp_signed("!=", length, other), likely=False):
                 context.call_conv.return_user_exc(builder, ValueError, ("the arrays have different shapes",))
-        if target.layout == source.layout in ("C", "F") and target.dtype == source.dtype:
-            cgutils.raw_memmove(builder, to.data, given.data, to.nitems, to.itemsize)
-            return context.get_dummy_value()
-        with cgutils.loop_nest(builder, lengths, cgutils.intp_t) as indices:
-            places = [
-                cgutils.get_item_pointer(context, builder, kind, array, indices)
-                for kind, array in ((target, to), (source, given))
-            ]
-            value = arrayobj.load_item(context, builder, source, places[1])
-            value = context.cast(builder, value, source.dtype, target.dtype)
-            arrayobj.store_item(context, builder, target, value, places[0])
+        _copy_elements(context, builder, (target, to), (source, given), lengths)
         return context.get_dummy_value()
 
     return kinds.none(target, source), generate
+
+
+def _copy_elements(
+    context: Any, builder: Any, target: tuple[Any, Any], source: tuple[Any, Any], lengths: Sequence[Any]
+) -> None:
+    """Between arrays of the same shape, each given by its type and its parts."""
+    from numba.core import cgutils
+    from numba.np import arrayobj
+
+    (kind, to), (other, given) = target, source
+    if kind.layout == other.layout in ("C", "F") and kind.dtype == other.dtype:
+        cgutils.raw_memmove(builder, to.data, given.data, to.nitems, to.itemsize)
+        return
+    with cgutils.loop_nest(builder, lengths, cgutils.intp_t) as indices:
+        places = [
+            cgutils.get_item_pointer(context, builder, each, array, indices)
+            for each, array in ((kind, to), (other, given))
+        ]
+        value = arrayobj.load_item(context, builder, other, places[1])
+        value = context.cast(builder, value, other.dtype, kind.dtype)
+        arrayobj.store_item(context, builder, kind, value, places[0])
+
+
+def _copy(typing_context: Any, array: Any) -> Any:
+    from numba.core import types as kinds
+
+    if not isinstance(array, kinds.Array):
+        return None
+    result = array.copy(layout="F" if array.layout == "F" else "C", readonly=False)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return copied(context, builder, array, result, args[0])
+
+    return result(array), generate
+
+
+def copied(context: Any, builder: Any, kind: Any, result: Any, value: Any) -> Any:
+    """A copy of an array in memory of our own."""
+    array, lengths = _array(context, builder, kind, value)
+    new = _new(context, builder, result, lengths, zeros=False)
+    _copy_elements(context, builder, (result, new), (kind, array), lengths)
+    return new._getvalue()
 
 
 def _array(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
@@ -384,6 +474,29 @@ def _product(typing_context: Any, a: Any, b: Any, out: Any = None) -> Any:
     return kinds.none(a, b, out) if rank and out == result else None, _generate_product
 
 
+_LARGEST_INT = 2**31 - 1
+"""The largest length that BLAS takes."""
+
+
+@contextlib.contextmanager
+def _contiguous(context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
+    """The types and values of arguments, with copies of arrays that are not contiguous."""
+    from numba.core import types
+
+    given: list[tuple[Any, Any]] = []
+    copies: list[tuple[Any, Any]] = []
+    for kind, value in zip(kinds, values, strict=True):
+        if isinstance(kind, types.Array) and kind.layout not in "CF":
+            result = kind.copy(layout="C", readonly=False)
+            copies.append((result, copied(context, builder, kind, result, value)))
+            given.append(copies[-1])
+        else:
+            given.append((kind, value))
+    yield tuple([kind for kind, _ in given]), tuple([value for _, value in given])
+    for kind, value in copies:
+        context.nrt.decref(builder, kind, value)
+
+
 def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     from numba.core import cgutils
     from numba.core import types as types_
@@ -392,11 +505,13 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
     blas.ensure_found()
     is_new = signature.return_type != types_.none
     result = signature.return_type if is_new else signature.args[2]
-    with linalg.make_contiguous(context, builder, signature, args) as (given, values):
-        kinds = given.args[:2]
+    with _contiguous(context, builder, signature.args, args) as (kinds, values):
+        kinds = kinds[:2]
         (a, a_sizes), (b, b_sizes) = (_array(context, builder, k, v) for k, v in zip(kinds, values, strict=False))
         for size in (*a_sizes, *b_sizes):
-            linalg.check_c_int(context, builder, size)
+            with builder.if_then(builder.icmp_signed(">", size, size.type(_LARGEST_INT)), likely=False):
+                message = "array size too large to fit in C int"
+                context.call_conv.return_user_exc(builder, OverflowError, (message,))
         with builder.if_then(builder.icmp_signed("!=", a_sizes[-1], b_sizes[0]), likely=False):
             context.call_conv.return_user_exc(builder, ValueError, ("shapes do not fit together",))
         if kinds[0].ndim == kinds[1].ndim == 1:
