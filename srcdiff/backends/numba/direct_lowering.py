@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -23,8 +23,40 @@ from srcdiff.backends.numba import quick_numpy
 _LARGEST_POWER = 64
 
 
+def _arithmetic(of_floats: str, of_integers: str) -> Callable[..., Any]:
+    def write(builder: Any, left: Any, right: Any, are_integers: bool) -> Any:
+        if are_integers:
+            return getattr(builder, of_integers)(left, right, flags=("nsw",))
+        return getattr(builder, of_floats)(left, right)
+
+    return write
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    def write(builder: Any, left: Any, right: Any, are_integers: bool) -> Any:
+        if are_integers:
+            return builder.icmp_signed(sign, left, right)
+        return (builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered)(sign, left, right)
+
+    return write
+
+
+_WRITERS = {
+    operator.add: _arithmetic("fadd", "add"),
+    operator.sub: _arithmetic("fsub", "sub"),
+    operator.mul: _arithmetic("fmul", "mul"),
+    operator.lt: _comparison("<"),
+    operator.le: _comparison("<="),
+    operator.gt: _comparison(">"),
+    operator.ge: _comparison(">="),
+    operator.eq: _comparison("=="),
+    operator.ne: _comparison("!="),
+}
+"""The instructions of operators on two floats or two integers: Numba writes the same."""
+
+
 class DirectLower(Lower):
-    """Numba's lowering, but for elements, shapes, permuted axes, copies and powers."""
+    """Numba's lowering, but for elements, shapes, permuted axes, copies and operators on numbers."""
 
     def pre_block(self, block: Any) -> None:
         self.fields.clear()
@@ -122,20 +154,30 @@ class DirectLower(Lower):
         self.incref(kind, result)  # type: ignore[no-untyped-call]
         return result
 
-    # -- powers --------------------------------------------------------------------------------------------------------
+    # -- operators -----------------------------------------------------------------------------------------------------
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
-        """Powers of floats with constant exponents are products: Numba compiles a function with a loop for them."""
+        """Without Numba's search for functions of these types, which takes longer than all the rest of the line."""
+        signature = self.fndesc.calltypes[expr]
         if op is operator.pow:
-            exponent, kind = guard(find_const, self.func_ir, expr.rhs), self.fndesc.calltypes[expr].return_type
-            base = self.typeof(expr.lhs.name)  # type: ignore[no-untyped-call]
+            exponent, kind = guard(find_const, self.func_ir, expr.rhs), signature.return_type
             if type(exponent) is int and 0 <= exponent <= _LARGEST_POWER and isinstance(kind, types.Float):
-                number = self.context.cast(self.builder, self.loadvar(expr.lhs.name), base, kind)  # type: ignore[no-untyped-call]
+                (number,) = self.operands(expr.lhs, to=[kind])
                 return self.context.cast(self.builder, self.power(number, exponent), kind, resty)
+        write = _WRITERS.get(op)
+        if write is not None and len(set(signature.args)) == 1 and signature.args[0] in (types.float64, types.int64):
+            left, right = self.operands(expr.lhs, expr.rhs, to=signature.args)
+            result = write(self.builder, left, right, signature.args[0] == types.int64)
+            return self.context.cast(self.builder, result, signature.return_type, resty)
         return super().lower_binop(resty, expr, op)  # type: ignore[no-untyped-call]
 
+    def operands(self, *variables: Any, to: Sequence[Any]) -> list[Any]:
+        """The values of variables, converted to these types."""
+        given = [(self.loadvar(v.name), self.typeof(v.name)) for v in variables]  # type: ignore[no-untyped-call]
+        return [self.context.cast(self.builder, x, own, kind) for (x, own), kind in zip(given, to, strict=True)]
+
     def power(self, number: Any, exponent: int) -> Any:
-        """By squaring, in the order of Numba's function."""
+        """By squaring, in the order of Numba's function, which has a loop and is compiled for each program."""
         result = number.type(1.0)
         while exponent:
             if exponent & 1:

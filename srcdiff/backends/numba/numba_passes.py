@@ -11,10 +11,11 @@ from collections import defaultdict
 from copy import copy
 from typing import Any
 
-from numba.core import ir, ssa, typed_passes, untyped_passes
+from numba.core import ir, ssa, transforms, typed_passes, types, untyped_passes
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler_machinery import register_pass
 from numba.core.ir_utils import build_definitions
+from numba.core.rewrites.registry import rewrite_registry
 
 UNNEEDED = (
     typed_passes.AnnotateTypes,  # which only `inspect_types` needs, and keeps Numba's whole program for
@@ -52,7 +53,75 @@ class WithoutPhis(typed_passes.PreLowerStripPhis):
         return True
 
 
-INSTEAD = {untyped_passes.ReconstructSSA: SingleAssignments, typed_passes.PreLowerStripPhis: WithoutPhis}
+@register_pass(mutates_CFG=True, analysis_only=False)
+class CanonicalBlocks(untyped_passes.IRProcessing):
+    """Blocks in Numba's canonical form, without an analysis of liveness."""
+
+    _name = "srcdiff_canonical_blocks"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Rewrites(untyped_passes.GenericRewrites):
+    """Numba's rewrites, each as often as it matches, without an analysis of liveness."""
+
+    _name = "srcdiff_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        for kind in rewrite_registry.rewrites["before-inference"]:
+            rewrite = kind(state)
+            for label in list(blocks):
+                while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
+                    blocks[label] = rewrite.apply()
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Inference(typed_passes.NopythonTypeInference):
+    """Numba's type inference, which looks up each operator for the same types of numbers once."""
+
+    _name = "srcdiff_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        context = state.typingctx
+        known: dict[Any, Any] = {}
+        before = vars(context).get("resolve_function_type")
+        plain = context.resolve_function_type
+
+        def resolve(function: Any, args: Any, kws: Any) -> Any:
+            if kws or not _is_operator(function) or not all(isinstance(a, types.Number | types.Boolean) for a in args):
+                return plain(function, args, kws)
+            key = function, tuple(args)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = plain(function, args, kws)
+            return found
+
+        context.resolve_function_type = resolve
+        try:
+            return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+        finally:
+            if before is None:
+                del context.resolve_function_type
+            else:
+                context.resolve_function_type = before
+
+
+def _is_operator(function: Any) -> bool:
+    return isinstance(function, types.Function) and getattr(function.typing_key, "__module__", "") == "_operator"
+
+
+INSTEAD = {
+    untyped_passes.IRProcessing: CanonicalBlocks,
+    untyped_passes.GenericRewrites: Rewrites,
+    untyped_passes.ReconstructSSA: SingleAssignments,
+    typed_passes.NopythonTypeInference: Inference,
+    typed_passes.PreLowerStripPhis: WithoutPhis,
+}
 
 
 def single_assignments(blocks: dict[int, Any]) -> dict[int, Any]:
