@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
@@ -238,6 +239,12 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     without_text = f"`{file}` is not a file with source text", ""
     reason, help_ = without_text
     for text in _texts(file, plain):
+        own = _own_lines(text, code)
+        if own is not None:  # the file may be long
+            with contextlib.suppress(SyntaxError):
+                found = _candidates(file, own, plain)
+                if len(found) == 1 and _is_what_runs(plain, file, own, found[0]):
+                    return Captured(plain, code, found[0], file)
         try:
             found = _candidates(file, text, plain)
         except SyntaxError as error:
@@ -250,6 +257,31 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
         else:
             reason, help_ = f"`{file}` has changed since the function was defined", _AGAIN
     raise _unreadable(plain, *(without_text if file == SHARED else (reason, help_)))
+
+
+def _own_lines(text: str, code: types.CodeType) -> str | None:
+    """The lines of a function of a module and of the imports around it, at their places; None for other functions.
+
+    The function ends where a line begins at the left margin. If that is inside of a string, the result is no program.
+    (Calls of functions of modules are compiled by what is imported.)
+    """
+    if "." in code.co_qualname or code.co_name == "<lambda>":
+        return None
+    lines, first = text.split("\n"), code.co_firstlineno - 1
+    end, has_begun = first, False
+    while end < len(lines) and not (has_begun and lines[end] and lines[end][0] not in " \t\r\f#)]}"):
+        has_begun = has_begun or lines[end].startswith(("def ", "async "))
+        end += 1
+    kept, closing = [""] * len(lines), ""
+    kept[first:end] = lines[first:end]
+    for k, line in enumerate(lines):
+        if closing or line.startswith(("import ", "from ")):
+            kept[k] = line
+            if not closing:
+                closing = ")" if line.rstrip().endswith("(") else ""
+            elif closing in line:
+                closing = ""
+    return "\n".join(kept) + "\n"
 
 
 _AGAIN = "reload its module with `importlib.reload`, or run its notebook cell again"
