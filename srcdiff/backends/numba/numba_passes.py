@@ -84,7 +84,7 @@ class Rewrites(untyped_passes.GenericRewrites):
 class Inference(typed_passes.NopythonTypeInference):
     """Numba's type inference, which looks up each operator for the same types of numbers once."""
 
-    _name = "srcdiff_inference"
+    _name = "srcdiff_type_inference"
 
     def run_pass(self, state: Any) -> bool:
         context = state.typingctx
