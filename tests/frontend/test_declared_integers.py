@@ -132,7 +132,7 @@ def test_integers_beside_the_attribute_stay_integers(depth):
 
 
 def test_an_integer_argument_that_is_a_count_is_explained():
-    with pytest.raises(srcdiff.DifferentiationError, match="the integer that the caller passes is differentiated"):
+    with pytest.raises(srcdiff.DifferentiationError, match="the derivative is taken with respect to this integer"):
         srcdiff.grad(lambda n: float(len(range(n))), backend="python")(3)
 
 
