@@ -134,7 +134,7 @@ class Piece:
         inner = blocks.block(evaluated)
         known = {*self.constants, *fixed_values, *seed_values, y}
         around = blocks.floats_around(inner, tuple(known))
-        assert set(around) <= set(self.taken), "what a piece takes from around it has changed"
+        assert set(around) <= set(self.taken), "the piece reads other outside values than before"
         if self.dots is None:
             return Tuple(blocks.derivative(inner, (y, *self.taken), "reverse"))
         outs = blocks.derivative(inner, (y, *self.taken), "forward", (*seed_values, *self.dots))

@@ -7,14 +7,13 @@ one for the adjoints of all arguments, or, with differences, one for each argume
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Sequence
 
 import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, List, Own, Static, Tuple, is_none
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.evaluation import call_value
+from srcdiff.frontend.interpreter.evaluation import by_position, call_value
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.library_calls import library_call, opaque_argument
 from srcdiff.frontend.interpreter.tables import handles_kind
@@ -29,7 +28,7 @@ from srcdiff.library.externals import External, Path
 
 @handles_kind(External)
 def call_external(reader: Reader, target: External, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
-    args = _by_position(reader, target, args, keywords, node)
+    args = by_position(reader, target.function, target.__name__, args, keywords, node)
     values: list[Value] = []
     paths: list[Path] = []
     texts = []
@@ -39,10 +38,17 @@ def call_external(reader: Reader, target: External, args: Arguments, keywords: K
             texts.append(opaque_argument(reader, x, values, node)[1])
         except NotImplementedError:
             help_ = "pass numbers, arrays, constants and tuples of them"
-            reader.refuse("SD203", node, f"`{target.__name__}` is called with {in_words(reader, x)}", help_=help_)
+            reader.refuse(
+                "SD203",
+                node,
+                f"`{target.__name__}` is called with {in_words(reader, x)}, which is not supported",
+                help_=help_,
+            )
     if any(isinstance(v.type, Array | Scalar) and v.type.dtype.startswith("complex") for v in values):
         help_ = "pass its real and imaginary parts: `.real`, `.imag`"
-        reader.refuse("SD201", node, f"`{target.__name__}` is called with complex numbers", help_=help_)
+        reader.refuse(
+            "SD201", node, f"`{target.__name__}` is called with complex numbers, which is not supported", help_=help_
+        )
     shapes, is_several = _shapes(reader, target, args, node)
     kinds = tuple((target.dtype, len(shape)) for shape in shapes)
     text = ", ".join(texts)
@@ -71,20 +77,6 @@ def call_external(reader: Reader, target: External, args: Arguments, keywords: K
                 message = Static(f"`{target.__name__}` returned an array of another shape than its `shape` says")
                 call_value(reader, Own(language.agree), [reader.dim(item, axis), size, message], node)
     return Tuple(tuple(items)) if is_several else items[0]
-
-
-def _by_position(
-    reader: Reader, target: External, args: Arguments, keywords: Keywords, node: ast.AST
-) -> list[Abstract]:
-    if not keywords:
-        return args
-    try:
-        bound = inspect.signature(target.function).bind(*args, **keywords)
-    except (TypeError, ValueError) as error:
-        reader.refuse("SD304", node, f"`{target.__name__}` is called with keywords: {error}")
-    if bound.kwargs:
-        reader.refuse("SD304", node, f"`{target.__name__}` takes no keyword-only arguments here")
-    return list(bound.args)
 
 
 def _paths(x: Abstract, path: Path) -> list[Path]:
@@ -116,12 +108,7 @@ def _row(call: CallOut, text: str, values: Sequence[Value], kinds: tuple[Kind, .
 
 
 def _rule(
-    target: External,
-    text: str,
-    values: Sequence[Value],
-    floats: Sequence[Path],
-    kinds: tuple[Kind, ...],
-    count: int,
+    target: External, text: str, values: Sequence[Value], floats: Sequence[Path], kinds: tuple[Kind, ...], count: int
 ) -> object:
     """The derivative as functions of the IR, which consist of calls. `count` is the number of arguments."""
 

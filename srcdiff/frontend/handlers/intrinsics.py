@@ -220,12 +220,7 @@ def call_from_places(reader: Reader, node: ast.AST, shape: Abstract, dtype: Abst
 
 @handles(language.ufunc_at, lazy=True)
 def call_ufunc_at(
-    reader: Reader,
-    node: ast.AST,
-    ufunc: Abstract,
-    a: Abstract,
-    indices: Abstract,
-    b: Abstract = Static(1),
+    reader: Reader, node: ast.AST, ufunc: Abstract, a: Abstract, indices: Abstract, b: Abstract = Static(1)
 ) -> Abstract:
     """`np.add.at`: updates in order, so that an index that occurs twice gets both."""
     assert isinstance(ufunc, Static)

@@ -99,13 +99,7 @@ def call_filter(reader: Reader, node: ast.AST, function: Abstract, of: Abstract)
 
 @handles(sorted, consumes=True)
 def call_sorted(
-    reader: Reader,
-    node: ast.AST,
-    of: Abstract,
-    /,
-    *,
-    key: Abstract = NONE,
-    reverse: Abstract = Static(False),
+    reader: Reader, node: ast.AST, of: Abstract, /, *, key: Abstract = NONE, reverse: Abstract = Static(False)
 ) -> Abstract:
     handle = call_list(reader, node, of)
     assert isinstance(handle, List)
@@ -115,12 +109,7 @@ def call_sorted(
 
 @method("list", "sort")
 def list_sort(
-    reader: Reader,
-    node: ast.AST,
-    owner: List,
-    *,
-    key: Abstract = NONE,
-    reverse: Abstract = Static(False),
+    reader: Reader, node: ast.AST, owner: List, *, key: Abstract = NONE, reverse: Abstract = Static(False)
 ) -> Abstract:
     sort_list(reader, owner, key, reverse, node)
     return NONE
@@ -309,12 +298,7 @@ def call_chain(reader: Reader, node: ast.AST, *of: Abstract) -> Abstract:
 
 @handles(itertools.accumulate)
 def call_accumulate(
-    reader: Reader,
-    node: ast.AST,
-    iterable: Abstract,
-    func: Abstract = NONE,
-    *,
-    initial: Abstract = NONE,
+    reader: Reader, node: ast.AST, iterable: Abstract, func: Abstract = NONE, *, initial: Abstract = NONE
 ) -> Abstract:
     refuse_generators(reader, node, "accumulate", iterable)
     handle = new_list(reader, ())

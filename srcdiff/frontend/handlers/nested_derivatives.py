@@ -56,6 +56,7 @@ from srcdiff.frontend.handlers.derivative_arguments import (
     with_new_list,
 )
 from srcdiff.frontend.interpreter.array_conversion import the_array
+from srcdiff.frontend.interpreter.call_arguments import computed
 from srcdiff.frontend.interpreter.contents import contents_of_result, with_values
 from srcdiff.frontend.interpreter.evaluation import call_with
 from srcdiff.frontend.interpreter.inlining import bind_arguments
@@ -248,8 +249,7 @@ def bound_arguments(
 def call_derivative(
     reader: Reader, derivative: Transformed, args: Arguments, keywords: Keywords, node: ast.AST
 ) -> Abstract:
-    args = [forced(reader, a) for a in args]
-    keywords = {name: forced(reader, a) for name, a in keywords.items()}
+    args, keywords = computed(reader, args, keywords)
     derivation = derivative.derivation
     if any(u.function is None for u in reader.units.values()):
         reader.refuse("SD404", node, _IN_RECURSION, help_="take the derivative outside the recursive function")

@@ -24,7 +24,7 @@ from srcdiff.library import hash_tables
 def integer_key(reader: Reader, node: ast.AST, key: Abstract, /) -> Abstract:
     """A key of a hash table."""
     if not is_hashed(key):
-        message = f"a key of this dictionary, of which others are known at run time, is {in_words(reader, key)}"
+        message = f"this dictionary has keys that are known at run time only, and this key is {in_words(reader, key)}"
         reader.refuse("SD205", node, message, help_="use integers, or tuples of integers, as keys")
     return key
 

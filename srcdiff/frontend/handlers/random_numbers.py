@@ -18,7 +18,8 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keyword
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS
 from srcdiff.frontend.handlers.builtin_functions import call_len
-from srcdiff.frontend.interpreter.evaluation import call_named, call_value
+from srcdiff.frontend.interpreter.call_arguments import computed
+from srcdiff.frontend.interpreter.evaluation import bound_to, call_named, call_value
 from srcdiff.frontend.interpreter.iteration import unpacked
 from srcdiff.frontend.interpreter.library_calls import library_call
 from srcdiff.frontend.interpreter.list_elements import as_iteration
@@ -148,24 +149,38 @@ def call_out_of_program(
     return results[0] if results else Static(None)
 
 
+def called(
+    reader: Reader,
+    source: Abstract,
+    how: Draw,
+    given: Sequence[Value],
+    shape: Sequence[Value],
+    kinds: tuple[Kind, ...],
+    node: ast.AST,
+) -> Abstract:
+    """The result of a method of a source."""
+    of = source.value if isinstance(source, Static) else None
+    if kind_of_source(source) == NUMBA:
+        module = "random" if str(of).startswith("random.") else "np.random"
+        how, of = Draw(f"{module}.{how.method}", how.constants, how.keywords, how.takes_size), NUMBA
+    number = [as_value(reader, source.items[0])] if isinstance(source, Record) else []
+    call = random_draws.call_for(how, of, len(shape), len(given), kinds)
+    return call_out_of_program(reader, call, [*number, *given, *shape], kinds, node)
+
+
 def draw(
     reader: Reader,
     source: Abstract,
     how: Draw,
     given: Sequence[Value],
     shape: Sequence[Value],
-    dtype: str,
     node: ast.AST,
+    dtype: str = _INTEGERS,
 ) -> Abstract:
     """New random numbers."""
-    kind = (dtype, len(shape))
-    of = source.value if isinstance(source, Static) else None
-    call = random_draws.call_for(how, of, len(shape), len(given), (kind,))
-    number = [source.items[0]] if isinstance(source, Record) else []
-    found = call_out_of_program(reader, call, [*(as_value(reader, x) for x in number), *given, *shape], [kind], node)
+    found = called(reader, source, how, given, shape, ((dtype, len(shape)),), node)
     if isinstance(found, Value) and shape:
         reader.made(found, tuple(reader.size_key(n) for n in shape))
-        reader.contiguous.add(found)
     return found
 
 
@@ -175,7 +190,7 @@ def call_source(
 ) -> Abstract:
     """A method of a source of random numbers."""
     kind = kind_of_source(source)
-    args, keywords = [forced(reader, a) for a in args], {n: forced(reader, a) for n, a in keywords.items()}
+    args, keywords = computed(reader, args, keywords)
     is_python = kind == NUMBA and str(getattr(source, "value", "")).startswith("random.")
     is_python = is_python or (isinstance(kind, type) and issubclass(kind, random.Random))
     special = _SPECIAL.get(name)
@@ -193,37 +208,18 @@ def call_source(
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=d if d is _NO_DEFAULT else Static(d))
         for n, d in found.parameters
     ]
-    bound = bind(reader, name, [*parameters, *([size] if found.has_size else [])], args, keywords, node)
-    values = [bound[n] for n, _ in found.parameters]
-    shape = shape_of(reader, bound.get("size", Static(None)), values, node)
+    signature = inspect.Signature([*parameters, *([size] if found.has_size else [])])
+    bound = bound_to(reader, signature, name, args, keywords, node)
+    bound.apply_defaults()
+    values = [bound.arguments[n] for n, _ in found.parameters]
+    shape = shape_of(reader, bound.arguments.get("size", Static(None)), values, node)
     given = [_parameter(reader, x, node) for x in values[: found.given]]
-    how = found.draw if kind != NUMBA else _by_numba(found.draw, is_python)
-    z = draw(reader, source if kind != NUMBA else Static(NUMBA), how, given, shape, found.dtype, node)
+    z = draw(reader, source, found.draw, given, shape, node, found.dtype)
     return forced(reader, call_value(reader, Static(found.made_by), [z, *values[found.given :]], node))
-
-
-def _by_numba(how: Draw, is_python: bool) -> Draw:
-    return Draw(f"{'random' if is_python else 'np.random'}.{how.method}", how.constants, how.keywords, how.takes_size)
 
 
 def _parameter(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     return x if isinstance(x, Value) and is_array(x) else as_number(reader, x, node)
-
-
-def bind(
-    reader: Reader,
-    name: str,
-    parameters: Sequence[inspect.Parameter],
-    args: Arguments,
-    keywords: Keywords,
-    node: ast.AST,
-) -> dict[str, Any]:
-    try:
-        bound = inspect.Signature(parameters).bind(*args, **keywords)
-    except TypeError as error:
-        reader.refuse("SD304", node, f"`{name}` is called with: {error}")
-    bound.apply_defaults()
-    return bound.arguments
 
 
 def shape_of(reader: Reader, size: Abstract, parameters: Sequence[Abstract], node: ast.AST) -> list[Value]:
@@ -241,14 +237,6 @@ def shape_of(reader: Reader, size: Abstract, parameters: Sequence[Abstract], nod
 
 
 # -- what has arguments of its own -----------------------------------------------------------------------------------
-
-
-def _whole(
-    reader: Reader, source: Abstract, how: Draw, given: Sequence[Value], shape: Sequence[Value], node: ast.AST
-) -> Abstract:
-    is_numba = kind_of_source(source) == NUMBA
-    how = _by_numba(how, str(getattr(source, "value", "")).startswith("random.")) if is_numba else how
-    return draw(reader, Static(NUMBA) if is_numba else source, how, given, shape, _INTEGERS, node)
 
 
 def call_rand(reader: Reader, node: ast.AST, source: Abstract, is_python: bool, *size: Abstract) -> Abstract:
@@ -276,12 +264,12 @@ def call_integers(
         reader.refuse("SD205", node, "`endpoint` must be known at compile time")
     keywords = (("endpoint", endpoint.value),) if endpoint.value else ()
     given = [as_integer(reader, x, node, "the limits must be integers") for x in limits]
-    return _whole(reader, source, Draw(name, keywords=keywords), given, shape_of(reader, size, [], node), node)
+    return draw(reader, source, Draw(name, keywords=keywords), given, shape_of(reader, size, [], node), node)
 
 
 def call_randrange(reader: Reader, node: ast.AST, source: Abstract, is_python: bool, *limits: Abstract) -> Abstract:
     given = [as_integer(reader, x, node, "the limits must be integers") for x in limits]
-    return _whole(reader, source, Draw("randrange", takes_size=False), given, [], node)
+    return draw(reader, source, Draw("randrange", takes_size=False), given, [], node)
 
 
 def call_choice(
@@ -303,18 +291,17 @@ def call_choice(
         reader.refuse("SD102", node, "`choice` of an array with several axes is not supported", help_="draw the index")
     if is_python or kind_of_source(source) == NUMBA:
         if not is_none(p) or replace != Static(True) or not is_none(size):
-            reader.refuse("SD102", node, "`choice` is supported for one element here", help_="draw the index")
+            reader.refuse("SD102", node, "this `choice` is supported for one element only", help_="draw the index")
         how = Draw("randrange", takes_size=False) if is_python else Draw("randint")
         limits = [count] if is_python or kind_of_source(source) != NUMBA else [reader.const(0), count]
-        place = _whole(reader, source, how, limits, [], node)
+        place = draw(reader, source, how, limits, [], node)
     else:
         keywords = (("replace", bool(replace.value)),)
-        given = [count]
         shape = shape_of(reader, size, [], node)
         if not is_none(p):
             place = _weighted(reader, source, keywords, count, p, shape, node)
         else:
-            place = _whole(reader, source, Draw("choice", keywords=keywords), given, shape, node)
+            place = draw(reader, source, Draw("choice", keywords=keywords), [count], shape, node)
     if not is_sequence:
         return place
     if isinstance(a, Tuple | List) and not is_array(place):
@@ -339,7 +326,7 @@ def _weighted(
     weights = p if is_array(p) else call_named(reader, "array", node, p)
     weights = forced(reader, weights)
     assert isinstance(weights, Value)
-    return _whole(reader, source, Draw("choice", keywords=keywords, last="p"), [count, weights], shape, node)
+    return draw(reader, source, Draw("choice", keywords=keywords, last="p"), [count, weights], shape, node)
 
 
 def call_permutation(reader: Reader, node: ast.AST, source: Abstract, is_python: bool, x: Abstract) -> Abstract:
@@ -351,12 +338,7 @@ def call_permutation(reader: Reader, node: ast.AST, source: Abstract, is_python:
 
 
 def _ordered(reader: Reader, source: Abstract, count: Value, node: ast.AST) -> Abstract:
-    kind, is_numba = (_INTEGERS, 1), kind_of_source(source) == NUMBA
-    how = _by_numba(Draw("permutation", takes_size=False), False) if is_numba else Draw("permutation", takes_size=False)
-    of = NUMBA if is_numba else source.value if isinstance(source, Static) else None
-    call = random_draws.call_for(how, of, 0, 1, (kind,))
-    number = [as_value(reader, source.items[0])] if isinstance(source, Record) else []
-    found = call_out_of_program(reader, call, [*number, count], [kind], node)
+    found = called(reader, source, Draw("permutation", takes_size=False), [count], [], ((_INTEGERS, 1),), node)
     assert isinstance(found, Value)
     reader.made(found, (reader.size_key(count),))
     return found
@@ -371,13 +353,7 @@ def call_shuffle(reader: Reader, node: ast.AST, source: Abstract, is_python: boo
 
 def call_seed(reader: Reader, node: ast.AST, source: Abstract, is_python: bool, *seed: Abstract) -> Abstract:
     given = [as_integer(reader, x, node, "a seed must be an integer") for x in seed if not is_none(x)]
-    is_numba = kind_of_source(source) == NUMBA
-    how = Draw("seed", takes_size=False)
-    how = _by_numba(how, is_python) if is_numba else how
-    of = NUMBA if is_numba else source.value if isinstance(source, Static) else None
-    number = [as_value(reader, source.items[0])] if isinstance(source, Record) else []
-    call = random_draws.call_for(how, of, 0, len(given), ())
-    return call_out_of_program(reader, call, [*number, *given], [], node)
+    return called(reader, source, Draw("seed", takes_size=False), given, [], (), node)
 
 
 _SPECIAL: dict[str, Callable[..., Abstract]] = {

@@ -241,11 +241,7 @@ def dictionary_copy(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
 
 @method("dictionary", "get")
 def dictionary_get(
-    reader: Reader,
-    node: ast.AST,
-    owner: Record,
-    key: Abstract,
-    default: Abstract = Static(None),
+    reader: Reader, node: ast.AST, owner: Record, key: Abstract, default: Abstract = Static(None)
 ) -> Abstract:
     position = key_position(reader, owner, key, node)
     return default if position is None else owner.items[position]

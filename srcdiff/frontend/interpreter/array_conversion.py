@@ -254,11 +254,7 @@ def call_astype(reader: Reader, node: ast.AST, a: Abstract, dtype: Abstract, cop
 
 @handles(np.asarray, np.asanyarray)
 def call_asarray(
-    reader: Reader,
-    node: ast.AST,
-    a: Abstract,
-    dtype: Abstract = Static(None),
-    order: Abstract = Static(None),
+    reader: Reader, node: ast.AST, a: Abstract, dtype: Abstract = Static(None), order: Abstract = Static(None)
 ) -> Abstract:
     known = known_order(reader, order, node)
     if known in ("C", "F"):

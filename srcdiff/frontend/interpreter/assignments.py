@@ -270,17 +270,24 @@ def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> No
     if defines(base, "__setitem__"):
         call_special(reader, base, "__setitem__", [index_of_instance(reader, target), forced(reader, value)], target)
         return
-    if not is_array_value(base):
-        help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
-        reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
-    items = array_items(reader, base, target.slice, target)
-    place = element_place(items, base)
+    base, items, place = place_in_array(reader, base, target)
     if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
         require_apart(reader, base, value, target)
     if place is not None:
         write_element(reader, base, place, as_number(reader, value, target))
     else:
         assign_part(reader, base, items, value, target)
+
+
+def place_in_array(
+    reader: Reader, base: Abstract, target: ast.Subscript
+) -> tuple[Value, list[Abstract | Item], tuple[Value, ...] | None]:
+    """An array whose elements are assigned, the indices, and the place if it is one element."""
+    if not is_array_value(base):
+        help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
+        reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
+    items = array_items(reader, base, target.slice, target)
+    return base, items, element_place(items, base)
 
 
 def assign_list_element(reader: Reader, base: List, target: ast.Subscript, value: Abstract) -> None:
@@ -305,12 +312,8 @@ def write_position(reader: Reader, base: List, position: Abstract, value: Abstra
     where = list_position(reader, stored, as_integer(reader, position, target))
     stored = wide_enough(reader, base, value, target)
     if any(isinstance(a.type, Stack) for a in stored.arrays):
-        reader.refuse(
-            "SD102",
-            target,
-            "assignment of an array to an element of a list is not supported",
-            help_="use an array with one more axis",
-        )
+        message = "assignment of an array to an element of a list is not supported"
+        reader.refuse("SD102", target, message, help_="use an array with one more axis")
     forget_slots(reader, base)
     put_element(reader, base, stored, where, value, target)
 

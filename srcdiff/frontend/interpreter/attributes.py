@@ -103,10 +103,7 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
         case Static(value=types.ModuleType() as module):
             if not hasattr(module, node.attr):
                 reader.refuse(
-                    "SD204",
-                    node,
-                    f"module `{module.__name__}` has no `{node.attr}`",
-                    help_="check the spelling",
+                    "SD204", node, f"module `{module.__name__}` has no `{node.attr}`", help_="check the spelling"
                 )
             if reader.frame.library:
                 return Own(original(module, node.attr))

@@ -12,7 +12,6 @@ from srcdiff.frontend.domain.abstract_values import (
     Object,
     Record,
     Structured,
-    Tuple,
     is_array_value,
 )
 from srcdiff.frontend.domain.reader import Reader
@@ -20,11 +19,11 @@ from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
 from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
 from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
-from srcdiff.frontend.interpreter.assignments import assign_target, element_place, write_position
+from srcdiff.frontend.interpreter.assignments import assign_target, place_in_array, write_position
 from srcdiff.frontend.interpreter.dictionaries import changed, is_dictionary, require_constant, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
-from srcdiff.frontend.interpreter.indexing import array_items, index_of_instance, read_position, subscript
+from srcdiff.frontend.interpreter.indexing import index_of_instance, read_position, subscript
 from srcdiff.frontend.interpreter.instances import call_special, defines
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy
@@ -154,11 +153,7 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if defines(base, "__setitem__") and defines(base, "__getitem__"):
         augment_in_instance(reader, node, target, base)
         return
-    if not is_array_value(base):
-        help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
-        reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
-    items = array_items(reader, base, target.slice, target)
-    place = element_place(items, base)
+    base, items, place = place_in_array(reader, base, target)
     if place is None:
         augment_part(reader, node, base, items)
         return

@@ -26,7 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_array_value,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.evaluation import bound_to, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, iteration_over, known_length, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
@@ -138,8 +138,5 @@ def run_handler(
     reader: Reader, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
 ) -> Abstract:
     """The result of a row for a call, which messages name `name`."""
-    try:
-        _signature(handler).bind(reader, node, *args, **keywords)
-    except TypeError as error:
-        reader.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
+    bound_to(reader, _signature(handler), name, (reader, node, *args), keywords, node)
     return handler(reader, node, *args, **keywords)

@@ -402,8 +402,7 @@ def call_library(reader: Reader, library: Any, args: Arguments, keywords: Keywor
         reader.refuse("SD303", node, message, help_=help_)
     args = [*(Static(DERIVATIVES[name]) for name in getattr(library, "__srcdiff_takes__", ())), *args]
     if "out" in keywords or writes_parameters(library):
-        args = [forced(reader, a) for a in args]
-        keywords = {n: forced(reader, a) for n, a in keywords.items()}
+        args, keywords = computed(reader, args, keywords)
         settle(reader)
     return call_plain(reader, library, args, keywords, node)
 

@@ -177,7 +177,7 @@ def written_out(reader: Reader, node: ast.DictComp | ast.SetComp, element: Calla
 def constant_test(reader: Reader, node: ast.expr) -> bool:
     truth = condition(reader, node)
     if not isinstance(truth, Static):
-        message = "which keys a dictionary or a set has must be known at compile time"
+        message = "the condition of a comprehension of a dictionary or a set must be known at compile time"
         reader.refuse("SD205", node, message, help_="write a list comprehension")
     return bool(truth.value)
 

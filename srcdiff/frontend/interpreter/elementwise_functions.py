@@ -49,12 +49,7 @@ _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("a
 
 
 def call_primitive(
-    reader: Reader,
-    primitive: str,
-    args: Arguments,
-    keywords: Keywords,
-    node: ast.AST,
-    target: Any = None,
+    reader: Reader, primitive: str, args: Arguments, keywords: Keywords, node: ast.AST, target: Any = None
 ) -> Abstract:
     row = PRIMITIVES[primitive]
     if target is not None and any(is_array(a) for a in (*args, *keywords.values())):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,3 +80,29 @@ def as_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     array = call_value(reader, Own(np.array), [x], node)
     assert isinstance(array, Value)
     return array
+
+
+def bound_to(
+    reader: Reader, signature: inspect.Signature, name: str, args: Sequence[Any], keywords: Keywords, node: ast.AST
+) -> inspect.BoundArguments:
+    """The arguments of a call by the parameters of a function, which messages name `name`."""
+    try:
+        return signature.bind(*args, **keywords)
+    except TypeError as error:
+        reader.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
+
+
+def by_position(
+    reader: Reader, function: Callable[..., Any], name: str, args: Arguments, keywords: Keywords, node: ast.AST
+) -> Arguments:
+    """The arguments of a call by position, in the order of the parameters."""
+    if not keywords:
+        return args
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        reader.refuse("SD304", node, f"`{name}` does not say which parameters it has", help_="call it without keywords")
+    bound = bound_to(reader, signature, name, args, keywords, node)
+    if bound.kwargs:
+        reader.refuse("SD304", node, f"keyword-only arguments of `{name}` are not supported")
+    return list(bound.args)

@@ -6,6 +6,7 @@ Elsewhere, a division by zero gives infinity or NaN, and so does a function outs
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,24 +36,19 @@ def _compared(how: str, bound: float, position: int = 0) -> Test:
     return lambda reader, x: reader.apply(how, x[position], reader.const(bound))
 
 
-def _either(*tests: Test) -> Test:
-    def either(reader: Reader, x: Sequence[Value]) -> Value:
-        first, *others = [test(reader, x) for test in tests]
-        for other in others:
-            first = reader.apply("logical_or", first, other)
-        return first
+def _joined(primitive: str, tests: Sequence[Test]) -> Test:
+    def joined(reader: Reader, x: Sequence[Value]) -> Value:
+        return functools.reduce(functools.partial(reader.apply, primitive), [test(reader, x) for test in tests])
 
-    return either
+    return joined
+
+
+def _either(*tests: Test) -> Test:
+    return _joined("logical_or", tests)
 
 
 def _all(*tests: Test) -> Test:
-    def both(reader: Reader, x: Sequence[Value]) -> Value:
-        first, *others = [test(reader, x) for test in tests]
-        for other in others:
-            first = reader.apply("logical_and", first, other)
-        return first
-
-    return both
+    return _joined("logical_and", tests)
 
 
 def _is(primitive: str, position: int = 0) -> Test:

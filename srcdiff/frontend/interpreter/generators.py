@@ -147,11 +147,7 @@ def yield_expression(reader: Reader, node: ast.Yield) -> Abstract:
     consumer, own = reader.context.consumer, reader.context
     item = Static(None) if node.value is None else evaluate(reader, node.value)
     own_exit = reader.exit_key
-    there = replace(
-        consumer.context,
-        path=(*reader.path, id(node)),
-        awaited=own.awaited | consumer.context.awaited,
-    )
+    there = replace(consumer.context, path=(*reader.path, id(node)), awaited=own.awaited | consumer.context.awaited)
     before, reader.context = reader.context, there
     try:
         with reader.at(reader.span):

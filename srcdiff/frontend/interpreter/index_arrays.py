@@ -293,12 +293,7 @@ def positions_of(reader: Reader, mask: Lazy, node: ast.AST) -> tuple[Abstract, .
 
 
 def assign_part(
-    reader: Reader,
-    array: Value,
-    items: list[Abstract | Item],
-    value: Abstract,
-    node: ast.AST,
-    op: Update | None = None,
+    reader: Reader, array: Value, items: list[Abstract | Item], value: Abstract, node: ast.AST, op: Update | None = None
 ) -> None:
     """`array[items] = value`, or `op=`, for a part of an array."""
     basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]

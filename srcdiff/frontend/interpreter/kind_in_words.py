@@ -118,5 +118,5 @@ def in_words(reader: Reader, x: Abstract) -> str:
         case TypeOf():
             return "a class"
         case Poison():
-            return "what cannot be used here"
+            return "a value that cannot be used here"
     return "this"

@@ -91,11 +91,7 @@ def fixed_distance(reader: Reader, items: tuple[Item, ...]) -> bool:
 
 
 def elementwise(
-    reader: Reader,
-    operands: Sequence[Abstract],
-    combine: Callable[[list[Value]], Abstract],
-    dtype: str,
-    node: ast.AST,
+    reader: Reader, operands: Sequence[Abstract], combine: Callable[[list[Value]], Abstract], dtype: str, node: ast.AST
 ) -> Abstract:
     """The operation on all elements, with NumPy's broadcasting."""
     require_wide(reader, dtype, node)

@@ -331,7 +331,7 @@ def restored(reader: Reader, contents: Stored, element: Description, node: ast.A
     """The list with a wider element type."""
     types = stored_types(element)
     if types is None:
-        reader.refuse("SD202", node, "the list holds elements of another type")
+        reader.refuse("SD202", node, "the list holds elements of another type than this one")
     if contents.arrays and isinstance(contents.arrays[0].type, Array):
         capacity = reader.dim(contents.arrays[0], 0)
     else:
@@ -354,7 +354,7 @@ def wider_storage(
     """Arrays for elements of a wider type, with the contents of the narrower ones."""
     if new.kind in ("tuple", "record"):
         if old != NOTHING and (old.kind != new.kind or len(old.parts) != len(new.parts)):
-            reader.refuse("SD202", node, "the list holds elements of another type")
+            reader.refuse("SD202", node, "the list holds elements of another type than this one")
         parts = old.parts or (NOTHING,) * len(new.parts)
         pairs = zip(parts, new.parts, strict=True)
         return [a for p, q in pairs for a in wider_storage(reader, p, q, before, shape, length, node)]

@@ -22,7 +22,7 @@ from srcdiff.frontend.domain.lattice import describe, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
-from srcdiff.frontend.interpreter.evaluation import call_with, is_library
+from srcdiff.frontend.interpreter.evaluation import by_position, call_with, is_library
 from srcdiff.frontend.interpreter.inlining import bind_arguments, enter_call
 from srcdiff.frontend.interpreter.instances import written_around
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -195,22 +195,10 @@ def call_plain(reader: Reader, function: Any, args: Arguments, keywords: Keyword
     return enter_captured(reader, captured, frame, bound, node)
 
 
-def in_order(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> list[Abstract]:
-    """The arguments by position, in the order that a custom rule expects."""
-    if not keywords:
-        return args
-    try:
-        bound = inspect.signature(plain_function(function) or function).bind(*args, **keywords)
-    except TypeError as error:
-        reader.refuse("SD304", node, f"`{getattr(function, '__name__', 'function')}` is called with: {error}")
-    if bound.kwargs:
-        reader.refuse("SD304", node, "a function with a custom rule takes no keyword-only arguments")
-    return list(bound.args)
-
-
 def call_custom(reader: Reader, rule: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
     """A function with a derivative of the user. Its body is read, but not differentiated."""
-    args = in_order(reader, rule.function, args, keywords, node)
+    function = plain_function(rule.function) or rule.function
+    args = by_position(reader, function, getattr(rule.function, "__name__", "function"), args, keywords, node)
     for name in ("function", "adjoint", "tangent"):
         reader.guard(Attribute(Constant(rule), name), getattr(rule, name))
     descriptions = [loosened(describe(a)) for a in args]

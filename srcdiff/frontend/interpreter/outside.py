@@ -85,13 +85,7 @@ def look_up(reader: Reader, owner: Any, name: str, node: ast.AST) -> Abstract:
 
 
 def lift(
-    reader: Reader,
-    value: Any,
-    place: Place,
-    name: str,
-    path: tuple[Any, ...],
-    node: ast.AST,
-    held: str | None = None,
+    reader: Reader, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST, held: str | None = None
 ) -> Abstract:
     """An outside value: numbers and arrays become inputs, all others are compiled in and guarded.
 
@@ -208,14 +202,7 @@ def lift_parts(
 
 
 def lift_part(
-    reader: Reader,
-    value: Any,
-    place: Place,
-    name: str,
-    path: tuple[Any, ...],
-    node: ast.AST,
-    held: str,
-    layout: Layout,
+    reader: Reader, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST, held: str, layout: Layout
 ) -> Abstract:
     """A part of an outside structure. An unsupported attribute is poisoned."""
     if not layout.is_instance and not isinstance(layout, RecordLayout):

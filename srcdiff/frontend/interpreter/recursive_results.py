@@ -184,11 +184,7 @@ def is_changed(reader: Reader, handle: List, given: Cells, operations: list[Oper
 
 
 def with_effects(
-    reader: Reader,
-    function: Function,
-    outcome: Outcome,
-    given: Cells,
-    slots: dict[Place, List],
+    reader: Reader, function: Function, outcome: Outcome, given: Cells, slots: dict[Place, List]
 ) -> Outcome:
     """The outcome with facts about the whole function: the arrays it writes, and possible aliases of results."""
     sites = points_to(function)
@@ -223,11 +219,7 @@ def written_by(reader: Reader, function: Function, sites: dict[Value, Sites]) ->
 
 
 def same_as_given(
-    reader: Reader,
-    lists: list[list[Value]],
-    sites: dict[Value, Sites],
-    given: Cells,
-    slots: dict[Place, List],
+    reader: Reader, lists: list[list[Value]], sites: dict[Value, Sites], given: Cells, slots: dict[Place, List]
 ) -> tuple[frozenset[Place | int], ...]:
     """For each list, the argument lists that it may be: those with the same storage, and those without storage."""
     contents = {slot: given[handle] for slot, handle in slots.items()}

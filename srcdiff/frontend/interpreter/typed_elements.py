@@ -35,12 +35,7 @@ def converted(reader: Reader, owner: List, told: Any, x: Abstract, node: ast.AST
         return x
     if element != NOTHING and join(element, described_element(reader, x, reader.cells)) != element:
         message = f"{in_words(reader, x)} is put into a container of Numba's, whose elements have another type"
-        reader.refuse(
-            "SD203",
-            node,
-            message,
-            help_="convert all elements to the type of the first, as Numba would",
-        )
+        reader.refuse("SD203", node, message, help_="convert all elements to the type of the first, as Numba would")
     return x
 
 

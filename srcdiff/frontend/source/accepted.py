@@ -15,11 +15,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.AsyncFunctionDef: ("SD101", "`async def`", "use a plain function"),
     ast.ClassDef: ("SD101", "`class`", "define the class outside the function"),
     ast.Global: ("SD101", "`global`", "return the value instead of assigning it to a global variable"),
-    ast.Match: (
-        "SD101",
-        "`match` with `**rest` or with names in alternatives",
-        "use `if` and `elif`",
-    ),
+    ast.Match: ("SD101", "`match` with `**rest` or with names in alternatives", "use `if` and `elif`"),
     ast.Await: ("SD104", "`await`", "use a plain function"),
 }
 
