@@ -9,8 +9,9 @@ from srcdiff.analyses.access_relations import iterations_are_apart, surely_meet
 from srcdiff.analyses.carried_reductions import MAXIMUM, MINIMUM, reduction_of
 from srcdiff.analyses.dependence import Dependence
 from srcdiff.diagnostics import Span
-from srcdiff.ir.nodes import Block, Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.nodes import Block, Function, If, Library, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.types import Array
+from srcdiff.library.blas_lapack import is_seen
 from srcdiff.quick_dataclasses import dataclass
 
 
@@ -24,6 +25,27 @@ class Conflict:
     second: Span | None
     sure: bool
     """Whether some iterations do, as soon as there are enough of them."""
+
+
+def orders_calls(param: Value, block: Block) -> bool:
+    """Whether a value only keeps draws of random numbers in their order, which the user does not rely on."""
+    users = [o for o in block.operations if param in o.uses() or any(_uses(b, param) for b in o.blocks())]
+    return bool(users) and all(_orders_calls(param, user) for user in users)
+
+
+def _orders_calls(param: Value, user: Operation) -> bool:
+    match user:
+        case Library(function=name):
+            return is_seen(name)
+        case Loop(inits=inits, params=params, body=body) if param in inits:
+            return orders_calls(params[inits.index(param)], body)
+        case If():
+            return all(not _uses(b, param) or orders_calls(param, b) for b in user.blocks())
+    return False
+
+
+def _uses(block: Block, value: Value) -> bool:
+    return any(value in o.uses() for o in walk(block))
 
 
 class ParallelIterations:
@@ -48,7 +70,7 @@ class ParallelIterations:
         reduced = {name for name, _ in loop.parallel.reductions} if loop.parallel is not None else set()
         for k, param in enumerate(loop.params):
             following = loop.body.yields[k]
-            if following is param:
+            if following is param or orders_calls(param, loop.body):
                 continue
             if isinstance(param.type, Array):
                 if param.name in reduced:

@@ -251,6 +251,25 @@ def test_functions_that_numba_compiles_in_parallel_are_read(f):
     srcdiff.check(njit(f), X, backend="python")
 
 
+def paths(sigma, count):
+    random = np.random.default_rng(3)
+    total = 0.0
+    for _ in prange(count):
+        price = np.exp(sigma * random.normal())
+        if price > 1.0:
+            for _ in range(2):
+                price += sigma * random.uniform(0.0, 1.0)
+        total += price
+    return total
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_iterations_draw_random_numbers_in_their_order(parallel):
+    step = 1e-5
+    expected = (paths(0.1 + step, 9) - paths(0.1 - step, 9)) / (2 * step)
+    assert srcdiff.grad(paths, backend="python", parallel=parallel)(0.1, 9) == pytest.approx(expected, rel=1e-8)
+
+
 def test_no_iterations_give_the_start():
     assert srcdiff.grad(scalar_sum, backend="python")(np.zeros(0)).shape == (0,)
 
