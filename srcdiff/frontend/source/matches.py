@@ -14,12 +14,19 @@ import collections.abc
 import copy
 from typing import Any
 
+import numpy as np
+
 _TEXTS = (str, bytes, bytearray)
 
 
 def matched_part(subject: Any, kind: Any, position: int) -> Any:
     """The value for the subpattern of `kind(...)` at this position. The front end has a row for it."""
     raise NotImplementedError
+
+
+_SEQUENCE_FLAG = 1 << 5
+"""`Py_TPFLAGS_SEQUENCE`: whether sequence patterns match instances of a class. Arrays have it since NumPy 2.5."""
+_SEQUENCES = (collections.abc.Sequence, *([np.ndarray] if np.ndarray.__flags__ & _SEQUENCE_FLAG else []))
 
 
 class _UnsupportedError(Exception):
@@ -147,7 +154,7 @@ def _sequence(pattern: ast.MatchSequence, subject: ast.expr) -> tuple[list[ast.e
     patterns = pattern.patterns
     stars = [k for k, p in enumerate(patterns) if isinstance(p, ast.MatchStar)]
     length, count = _call(len, subject), len(patterns) - len(stars)
-    is_sequence = _call(isinstance, subject, _object(collections.abc.Sequence))
+    is_sequence = _call(isinstance, subject, ast.Tuple([_object(k) for k in _SEQUENCES], ast.Load()))
     texts = ast.Tuple([_object(k) for k in _TEXTS], ast.Load())
     is_text = ast.UnaryOp(ast.Not(), _call(isinstance, subject, texts))
     fits = ast.Compare(length, [ast.GtE() if stars else ast.Eq()], [ast.Constant(count)])
