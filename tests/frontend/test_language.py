@@ -550,7 +550,15 @@ MATCHES = [
         for k, thing in enumerate(
             (
                 *(Spring(2.0), Spring(2.0, 0.5), Damper(3.0), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), 1.5, 2, True, "text"),
-                *(None, {"scale": 2.0, "kind": "cubic"}, {"scale": 2.0}, {"other": 1.0}, [1.0, 2.0, 3.0], np.ones(2), np.ones(3)),
+                *(
+                    None,
+                    {"scale": 2.0, "kind": "cubic"},
+                    {"scale": 2.0},
+                    {"other": 1.0},
+                    [1.0, 2.0, 3.0],
+                    np.ones(2),
+                    np.ones(3),
+                ),
             )
         )
     ),

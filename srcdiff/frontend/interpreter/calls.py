@@ -176,7 +176,7 @@ def rows_for(target: Any) -> Iterator[Row]:
     for marker, handler in MARKERS.items():
         if getattr(target, marker, None) is not None:
             yield Row(handler.run, handler.lazy)
-    if str(getattr(target, "__module__", "")).startswith("attr.") and getattr(target, "__name__", "") == "evolve":
+    if target is not None and target is getattr(sys.modules.get("attr"), "evolve", None):
         yield Row(_evolve)
     if scipy_objects.is_callable(target):
         yield Row(scipy_objects.call_object)
