@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api.derivatives import Derivative, chosen_names
+from srcdiff.api.chosen_arguments import chosen_names
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.reverse import differentiable
 from srcdiff.api.specialisations import Specialisation
 from srcdiff.backends.backend import Trait

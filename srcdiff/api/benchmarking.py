@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff import measure
-from srcdiff.api.derivatives import chosen_names
+from srcdiff.api.chosen_arguments import chosen_names
 from srcdiff.api.reverse import value_and_grad
 from srcdiff.backends.numba import memory_pool
 from srcdiff.backends.numba.numba_cpu import compiler

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api.derivatives import Derivative, has_floats
+from srcdiff.api.chosen_arguments import has_floats
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.finite_differences import Report, compare, require_values
 from srcdiff.api.fitting import fitted_tangents, leaves, like
 from srcdiff.api.hessian_products import hvp

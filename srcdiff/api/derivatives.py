@@ -9,13 +9,13 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numba.core.errors import NumbaError
 
+from srcdiff.api.chosen_arguments import chosen_names
 from srcdiff.api.specialisations import Specialisation, stand_in
 from srcdiff.api.workspaces import Given, Workspace
 from srcdiff.backends.backend import Trait
@@ -34,15 +34,7 @@ from srcdiff.diagnostics import (
     ZeroGradientWarning,
 )
 from srcdiff.diagnostics.garbage import seldom_collected
-from srcdiff.diagnostics.options import (
-    PROGRAM,
-    SWITCH,
-    Wrt,
-    checked_backend,
-    compile_options,
-    each_of,
-    is_one,
-)
+from srcdiff.diagnostics.options import PROGRAM, SWITCH, Wrt, checked_backend, compile_options, is_one
 from srcdiff.frontend.boundary import parts_of_arguments
 from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import Captured, capture, findable, plain_function
@@ -60,7 +52,7 @@ from srcdiff.signature.foreign_arrays import Kind, kind_of
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, key_of
 from srcdiff.signature.own_arrays import NoArrayError, with_own_arrays
-from srcdiff.signature.trees import VALUES, refers_to_itself
+from srcdiff.signature.trees import refers_to_itself
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.api.c_functions import CFunction
@@ -792,42 +784,6 @@ def _tuple_of(annotations: Sequence[Any]) -> Any:
 
 def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any]) -> Derivative:
     return Derivative(of, mode, wrt, **options)
-
-
-def chosen_names(
-    wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """The names of the arguments (or local variables) in `wrt`; `stars` are the variadic parameters."""
-    places = range(len(names)) if not stars else range(min(map(names.index, stars)))
-    found = []
-    for one in each_of(wrt):
-        if isinstance(one, str):
-            if one not in names and one not in variables:
-                raise ValueError(f"`{of}` has no argument `{one}`; its arguments are {', '.join(names)}")
-            found.append(one)
-        else:
-            if stars and one not in places:
-                name, star = next(iter(stars.items()))
-                message = (
-                    f"`{of}` takes `{star}`, so position {one} is not a single parameter: use the name of a parameter"
-                )
-                raise ValueError(f"{message}, use {name!r} for all of `{star}`, or write a lambda that calls `{of}`")
-            if not -len(names) <= one < len(names):
-                raise ValueError(f"`{of}` has {len(names)} arguments, so there is no position {one}")
-            found.append(names[one])
-    if len(set(found)) != len(found):
-        raise ValueError("`wrt` names an argument twice")
-    return tuple(found)
-
-
-def has_floats(value: Any) -> bool:
-    """Whether the value is or contains a float or an array of floats."""
-    return any(map(is_of_floats, VALUES.leaves(value)))
-
-
-def is_of_floats(leaf: Any) -> bool:
-    """Whether the value is a float or an array of floats."""
-    return isinstance(leaf, float | complex | np.inexact) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc")
 
 
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.body_for)

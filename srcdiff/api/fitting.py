@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcdiff.api.derivatives import Derivative, is_of_floats
+from srcdiff.api.chosen_arguments import is_of_floats
+from srcdiff.api.derivatives import Derivative
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_complex, is_inexact

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcdiff.api.checking import _random_like
+from srcdiff.api.chosen_arguments import chosen_names
 from srcdiff.api.complex_pairs import Partials
-from srcdiff.api.derivatives import Derivative, chosen_names, described
+from srcdiff.api.derivatives import Derivative, described
 from srcdiff.api.fitting import directions, fitted_tangents, leaves, leaves_beside, like
 from srcdiff.api.hessian_products import Composed
 from srcdiff.api.modes import derivative_of, pulled_back, returns_nothing

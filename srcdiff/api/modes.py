@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.extending import overload
 
-from srcdiff.api.derivatives import Derivative, has_floats
+from srcdiff.api.chosen_arguments import has_floats
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.fitting import fitted, fitted_tangents
 from srcdiff.api.reverse import grad
 from srcdiff.api.specialisations import with_written

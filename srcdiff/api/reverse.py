@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from srcdiff.api.derivatives import Derivative, chosen_names
+from srcdiff.api.chosen_arguments import chosen_names
+from srcdiff.api.derivatives import Derivative
 from srcdiff.api.parts import gradient_of_parts
 from srcdiff.diagnostics.options import (
     PROGRAM,

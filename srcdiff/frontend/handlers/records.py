@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import enum
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -164,28 +165,36 @@ def make_namedtuple(reader: Reader, kind: type, args: Arguments, keywords: Keywo
     if not is_plain_tuple(kind):
         message = f"`{kind.__name__}` overrides methods of a named tuple, which is not supported"
         reader.refuse("SD102", node, message, help_="use functions instead of the overridden methods")
-    bound = {**dict(zip(fields, args, strict=False)), **keywords}
     defaults = getattr(kind, "_field_defaults", {})
     reader.guard(Summary(contents, Attribute(Constant(kind), "_field_defaults")), contents(defaults))
+    return Tuple(_stored(reader, kind, fields, defaults, args, keywords, node), kind)
+
+
+def make_dataclass(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
+    """A new instance of a dataclass that only stores its fields."""
+    defaults = {f.name: f.default for f in dataclasses.fields(kind)}
+    fields = tuple(defaults)
+    defaults = {name: x for name, x in defaults.items() if x is not dataclasses.MISSING}
+    return Record(_stored(reader, kind, fields, defaults, args, keywords, node), Layout(kind, fields))
+
+
+def _stored(
+    reader: Reader,
+    kind: type,
+    fields: tuple[str, ...],
+    defaults: dict[str, Any],
+    args: Arguments,
+    keywords: Keywords,
+    node: ast.AST,
+) -> tuple[Abstract, ...]:
+    """The fields of a new instance that only stores them."""
+    bound = {**dict(zip(fields, args, strict=False)), **keywords}
     for name, default in defaults.items():
         if name not in bound:
             bound[name] = lift_fixed(reader, default, Constant(default), name, node)
     if set(bound) != set(fields) or len(args) > len(fields) or set(fields[: len(args)]) & set(keywords):
         reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
-    return Tuple(tuple(bound[f] for f in fields), kind)
-
-
-def make_dataclass(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
-    """A new instance of a dataclass that only stores its fields."""
-    fields = {f.name: f for f in dataclasses.fields(kind)}
-    bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
-    for name, field in fields.items():
-        if name not in bound and field.default is not dataclasses.MISSING:
-            bound[name] = lift_fixed(reader, field.default, Constant(field.default), name, node)
-    is_twice = set(list(fields)[: len(args)]) & set(keywords)
-    if is_twice or set(bound) != set(fields) or len(args) + len(keywords) > len(fields):
-        reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
-    return Record(tuple(bound[f] for f in fields), Layout(kind, tuple(fields)))
+    return tuple(bound[f] for f in fields)
 
 
 def only_remembers(kind: type) -> bool:
@@ -219,19 +228,12 @@ def tuple__replace(reader: Reader, node: ast.AST, owner: Tuple, **fields: Abstra
     return Tuple(tuple(fields.get(n, x) for n, x in zip(names, owner.items, strict=True)), owner.kind)
 
 
-@method("dictionary", "keys")
-def dictionary_keys(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
-    return view_of(reader, owner, "keys")
+def _view(name: str) -> Callable[..., Abstract]:
+    return lambda reader, node, owner: view_of(reader, owner, name)
 
 
-@method("dictionary", "values")
-def dictionary_values(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
-    return view_of(reader, owner, "values")
-
-
-@method("dictionary", "items")
-def dictionary_items(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
-    return view_of(reader, owner, "items")
+for _name in ("keys", "values", "items"):
+    method("dictionary", _name)(_view(_name))
 
 
 @method("dictionary", "copy")
