@@ -308,6 +308,7 @@ def test_what_cannot_be_drawn_is_refused_with_its_line(function: Any, message: s
 
 
 def test_random_numbers_on_a_gpu_are_refused() -> None:
+    pytest.importorskip("numba_cuda", reason="srcdiff[cuda] is not installed")
     with pytest.raises(srcdiff.DifferentiationError, match="random numbers cannot run on the GPU"):
         srcdiff.grad(in_a_loop, backend="cuda")(X, np.random.default_rng(1))
 
