@@ -323,10 +323,22 @@ class _Fuse:
                 (seen_first.stores, seen_second.loads),
                 (seen_first.stores, seen_second.stores),
             )
-            accesses = (product(x.get(site, ()), y.get(site, ())) for x, y in pairs)
-            if not all(self.not_later(x, first, y, second) for one in accesses for x, y in one):
+            accesses = (product(x.get(site, {}).items(), y.get(site, {}).items()) for x, y in pairs)
+            if not all(
+                self.not_later(x, first, y, second) or (x[0] is y[0] and self.are_other_elements(x_at, y_at))
+                for one in accesses
+                for (x, x_at), (y, y_at) in one
+            ):
                 return False
         return True
+
+    def are_other_elements(self, some: set[tuple[Value, ...]], others: set[tuple[Value, ...]]) -> bool:
+        """Whether the indices of accesses differ by their constants, as those of `x[0, j]` and `x[1, i]` do."""
+        return all(any(map(self.are_other_numbers, a, b)) for a in some for b in others)
+
+    def are_other_numbers(self, a: Value, b: Value) -> bool:
+        one, other = self.dependence.constants.get(a), self.dependence.constants.get(b)
+        return isinstance(one, int) and isinstance(other, int) and one != other and (one < 0) == (other < 0)
 
     def not_later(self, x: Access, first: Loop, y: Access, second: Loop) -> bool:
         """Whether the iteration of the first loop that touches an element is none after that of the second."""
