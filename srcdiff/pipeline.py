@@ -69,11 +69,14 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
+from srcdiff.passes.short_axes import unroll_short_axes
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
 from srcdiff.passes.strong_zeros import choose_zeros
+from srcdiff.passes.symmetric_pairs import add_to_first_of_pairs
 from srcdiff.passes.triangular_solves import solve_triangles
+from srcdiff.passes.truth_values import choose_by_truth_values
 
 # -- conditions and inputs of passes -------------------------------------------------------------------------------
 
@@ -115,6 +118,17 @@ def in_threads(state: Compilation) -> bool:
 
 def few_lanes(state: Compilation) -> bool:
     return state.request.numbers is not None and state.request.numbers <= UNROLLED_LANES
+
+
+def has_short_axes(state: Compilation) -> bool:
+    request = state.request
+    return bool(request.short_axes) and on_host(state) and not request.parallel and not request.jacobian
+
+
+def axes_of_parameters(state: Compilation, function: Function) -> dict[tuple[Value, int], int]:
+    """The short axes of arrays that are arguments."""
+    given = [(state.reading.arguments.get(name), axis, length) for name, axis, length in state.request.short_axes]
+    return {(v, axis): length for v, axis, length in given if isinstance(v, Value) and v in function.params}
 
 
 def memory_of_iterations(state: Compilation, function: Function) -> bool:
@@ -226,6 +240,20 @@ DIFFERENTIATE = (
     Pass("forward mode", derivative.forward_mode, "a tangent beside every active value", mode("forward")),
 )
 FIRST_ADDITIONS = Pass("first additions", each(assign_first), "the first addition to an element of zeros assigns it")
+SHORT_AXES = tuple(
+    replace(one, when=has_short_axes)
+    for one in (
+        Pass(
+            "short axes",
+            each(unroll_short_axes, axes_of_parameters, only_main=True),
+            "unroll loops along axes that were short at the first call, where they still are",
+        ),
+        *CLEAN_UP,
+        *FUSION,
+        BRANCH_FUSION,
+        *CLEAN_UP,
+    )
+)
 STRONG_ZEROS = Pass("strong zeros", each(choose_zeros), "products that are zero if an adjoint is become choices")
 SINGLE_ITERATIONS = Pass(
     "single iterations", each(branch_on_single_iterations), "loops of one iteration at most are branches", on_host
@@ -246,6 +274,8 @@ OPTIMIZE = (
     Pass("row gathering", each(gather_rows), "each row collects its contributions from other rows"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
+    *SHORT_AXES,
+    Pass("symmetric pairs", each(add_to_first_of_pairs), "pairs add to the element of their first member", on_host),
     Pass("factored sums", each(factor_sums), "invariant factors leave sums of chosen terms"),
     STRONG_ZEROS,
     *CLEAN_UP,
@@ -266,6 +296,7 @@ OPTIMIZE = (
     *CLEAN_UP,
     BRANCH_FUSION,
     FIRST_ADDITIONS,
+    Pass("truth values", each(choose_by_truth_values), "numbers made of truth values are choices"),
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
     Pass("guarded loops", each(guard_loops), "a loop moves into the branch that tests whether it runs"),

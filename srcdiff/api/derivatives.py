@@ -613,6 +613,7 @@ class Derivative:
     ) -> Request:
         """The request to the compiler for these arguments, or for their descriptions."""
         from srcdiff.passes.compilation import Request
+        from srcdiff.passes.short_axes import short_axes
 
         keys = zip(self.names, self.key(args, exact=exact), strict=True)
         descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
@@ -621,6 +622,12 @@ class Derivative:
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
         request.given_results = given_results
+        request.short_axes = tuple(
+            (n, axis, length)
+            for n, a in zip(self.names, args, strict=True)
+            if type(a) is np.ndarray and a.ndim > 1
+            for axis, length in short_axes(a.shape).items()
+        )
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
         request.jacobian, request.directions, request.numbers = self.jacobian, self.directions, self.numbers
         request.error_model = self.options.get("error_model", "")

@@ -51,6 +51,8 @@ class Request:
     """The arguments over whose leading axes it is called, if it is called for a batch at once."""
     sums: bool = False
     """Whether gradients of the other arguments are added up over the batch."""
+    short_axes: tuple[tuple[str, int, int], ...] = ()
+    """Axes of few elements, of arrays that are large: the argument, the axis, and its length at the first call."""
     error_model: str = ""
     """The behaviour of division by zero, if the user chose it."""
     parallel: bool = False

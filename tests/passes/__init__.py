@@ -81,11 +81,14 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
+from srcdiff.passes.short_axes import unroll_short_axes
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays
 from srcdiff.passes.strong_zeros import choose_zeros
+from srcdiff.passes.symmetric_pairs import add_to_first_of_pairs
 from srcdiff.passes.triangular_solves import solve_triangles
+from srcdiff.passes.truth_values import choose_by_truth_values
 from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
 
 FOLDER = Path(__file__).parent
@@ -116,6 +119,13 @@ def named(function: Function, names: Sequence[str]) -> list[Value]:
     """The values of the function that have one of these names."""
     values = [*function.params, *(v for o in walk(function.body) for v in (*o.defines(), *o.inner()))]
     return [v for v in values if v.name in names]
+
+
+def unroll_given_axes(program: Program, options: Options) -> Program:
+    """With `axes: x 1 3`, axis 1 of `x` had three elements at the first call."""
+    main, axes = program.main, [option.split() for option in options["axes"]]
+    known = {(named(main, [name])[0], int(axis)): int(length) for name, axis, length in axes}
+    return Program(unroll_short_axes(main, known), program.callees)
 
 
 PASSES: dict[str, Run] = {
@@ -159,10 +169,13 @@ PASSES: dict[str, Run] = {
     "row_gathering": each(gather_rows),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
+    "short_axes": unroll_given_axes,
     "factored_sums": each(factor_sums),
     "loop_distribution": each(distribute_loops),
     "strong_zeros": each(choose_zeros),
+    "symmetric_pairs": each(add_to_first_of_pairs),
     "triangular_solves": each(solve_triangles),
+    "truth_values": each(choose_by_truth_values),
     "simplify": each(simplify),
     "single_iterations": each(branch_on_single_iterations),
     "small_arrays": each(replace_small_arrays, "alone"),
