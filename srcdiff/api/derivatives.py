@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba.core.errors import NumbaError
 
 from srcdiff.api.chosen_arguments import chosen_names
