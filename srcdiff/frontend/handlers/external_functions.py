@@ -46,9 +46,8 @@ def call_external(reader: Reader, target: External, args: Arguments, keywords: K
             )
     if any(isinstance(v.type, Array | Scalar) and v.type.dtype.startswith("complex") for v in values):
         help_ = "pass its real and imaginary parts: `.real`, `.imag`"
-        reader.refuse(
-            "SD201", node, f"`{target.__name__}` is called with complex numbers, which is not supported", help_=help_
-        )
+        message = f"`{target.__name__}` is called with complex numbers, which is not supported"
+        reader.refuse("SD201", node, message, help_=help_)
     shapes, is_several = _shapes(reader, target, args, node)
     kinds = tuple((target.dtype, len(shape)) for shape in shapes)
     text = ", ".join(texts)
@@ -74,8 +73,8 @@ def call_external(reader: Reader, target: External, args: Arguments, keywords: K
     for item, shape in zip(items, shapes, strict=True):
         for axis, size in enumerate(shape):
             if not is_none(size) and isinstance(item, Value):
-                message = Static(f"`{target.__name__}` returned an array of another shape than its `shape` says")
-                call_value(reader, Own(language.agree), [reader.dim(item, axis), size, message], node)
+                shape_differs = Static(f"`{target.__name__}` returned an array of another shape than its `shape` says")
+                call_value(reader, Own(language.agree), [reader.dim(item, axis), size, shape_differs], node)
     return Tuple(tuple(items)) if is_several else items[0]
 
 

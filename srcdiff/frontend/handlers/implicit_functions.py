@@ -154,9 +154,8 @@ class Blocks:
                     return found
         elif not is_array(x) and not isinstance(x, Tuple):
             return reader.cast(as_number(reader, x, self.node), FLOAT)
-        reader.refuse(
-            "SD203", self.node, f"{what} is {in_words(reader, x)}, but the start is {in_words(reader, wanted)}"
-        )
+        message = f"{what} is {in_words(reader, x)}, but the start is {in_words(reader, wanted)}"
+        reader.refuse("SD203", self.node, message)
 
     def like(self, name: str) -> Value:
         """A new value with the shape of the start."""

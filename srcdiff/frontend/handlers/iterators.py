@@ -258,9 +258,8 @@ def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 def call_next(reader: Reader, node: ast.AST, of: Abstract, *default: Abstract) -> Abstract:
     """The first element of a new generator. The generator cannot be used again."""
     if not isinstance(of, Generated):
-        reader.refuse(
-            "SD102", node, "`next` is supported for generators only", help_="write a `for` loop with a `break`"
-        )
+        message = "`next` is supported for generators only"
+        reader.refuse("SD102", node, message, help_="write a `for` loop with a `break`")
     return call_value(reader, Static(operators.first_of if not default else operators.first_or), [of, *default], node)
 
 

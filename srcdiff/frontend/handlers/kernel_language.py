@@ -49,9 +49,8 @@ def call_device(reader: Reader, target: DeviceName, args: Arguments, keywords: K
     if run is None:
         kind = "this atomic operation" if name.startswith("atomic.") else "it"
         help_ = _ATOMIC_HELP if name.startswith("atomic.") else "write it with shared arrays and `cuda.syncthreads()`"
-        reader.refuse(
-            "SD502", node, f"`cuda.{name}` cannot be differentiated: there is no adjoint for {kind}", help_=help_
-        )
+        message = f"`cuda.{name}` cannot be differentiated: there is no adjoint for {kind}"
+        reader.refuse("SD502", node, message, help_=help_)
     return run_handler(reader, run, f"cuda.{name}", node, *args, **keywords)
 
 
@@ -138,9 +137,8 @@ def atomic_add(reader: Reader, name: str, array: Abstract, index: Abstract, amou
         reader.refuse("SD203", node, f"{in_words(reader, array)} is used where an array is needed")
     places = index.items if isinstance(index, Tuple) else (index,)
     if len(places) != array.array.rank:
-        reader.refuse(
-            "SD203", node, f"an element of this array needs {array.array.rank} indices, but {len(places)} are given"
-        )
+        message = f"an element of this array needs {array.array.rank} indices, but {len(places)} are given"
+        reader.refuse("SD203", node, message)
     indices = tuple(as_integer(reader, p, node) for p in places)
     wanted = (FLOAT if is_float(array.type) else INT) if not is_float(amount.type) or not is_float(array.type) else None
     amount = amount if wanted is None else reader.cast(amount, wanted)

@@ -376,9 +376,8 @@ def tangent_values(
                 else reader.cast(as_number(reader, y, node), x.type)
             )
             if value.type != x.type:
-                reader.refuse(
-                    "SD203", node, f"a tangent is {in_words(reader, y)}, but its argument is {in_words(reader, x)}"
-                )
+                message = f"a tangent is {in_words(reader, y)}, but its argument is {in_words(reader, x)}"
+                reader.refuse("SD203", node, message)
             found.append(reader.copy(value) if isinstance(value.type, Array) else value)  # the function may return it
     return tuple(found)
 

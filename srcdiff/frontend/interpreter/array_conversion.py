@@ -141,9 +141,8 @@ def nested_shape(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     if isinstance(x, List):
         contents = contents_of_list(reader, x)
         if not isinstance(contents, Items):
-            reader.refuse(
-                "SD303", node, "a nested list whose length is known only at run time cannot be converted to an array"
-            )
+            message = "a nested list whose length is known only at run time cannot be converted to an array"
+            reader.refuse("SD303", node, message)
         return tuple(nested_shape(reader, i, node) for i in contents.items)
     if isinstance(x, Tuple):
         return tuple(nested_shape(reader, i, node) for i in x.items)
@@ -210,9 +209,8 @@ def call_array(
     else:
         array = call_asarray(reader, node, object, dtype, order)
         if copy == Static(False) and array is not object:
-            reader.refuse(
-                "SD303", node, "`copy=False` is not supported here, because the conversion may have to copy the array"
-            )
+            message = "`copy=False` is not supported here, because the conversion may have to copy the array"
+            reader.refuse("SD303", node, message)
     rank = array.array.rank if is_array_value(array) else 0
     missing = tuple(Static(k) for k in range(static_integers(reader, ndmin, node)[0] - rank))
     return call_expand_dims(reader, node, array, Tuple(missing)) if missing else array

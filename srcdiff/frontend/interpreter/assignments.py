@@ -156,9 +156,8 @@ def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:
             help_="return the value instead of assigning it",
         )
     if isinstance(value, Method):
-        reader.refuse(
-            "SD102", target, "a method is assigned to a name, which is not supported", help_="call the method"
-        )
+        message = "a method is assigned to a name, which is not supported"
+        reader.refuse("SD102", target, message, help_="call the method")
     value = as_declared(reader, frame, target.id, value)
     name_value(reader, value, target.id)
     note_name(reader, target.id, value)

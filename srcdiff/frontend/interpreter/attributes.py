@@ -102,9 +102,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return device_name(reader, node.attr, node)
         case Static(value=types.ModuleType() as module):
             if not hasattr(module, node.attr):
-                reader.refuse(
-                    "SD204", node, f"module `{module.__name__}` has no `{node.attr}`", help_="check the spelling"
-                )
+                message = f"module `{module.__name__}` has no `{node.attr}`"
+                reader.refuse("SD204", node, message, help_="check the spelling")
             if reader.frame.library:
                 return Own(original(module, node.attr))
             return look_up(reader, module, node.attr, node)

@@ -126,9 +126,8 @@ def augment_in_instance(reader: Reader, node: ast.AugAssign, target: ast.Subscri
     where = index_of_instance(reader, target)
     old = call_special(reader, base, "__getitem__", [where], target)
     if isinstance(old, List) or (isinstance(node.op, ast.MatMult) and is_array(old)):
-        reader.refuse(
-            "SD102", node, f"this update of {in_words(reader, old)} that `__getitem__` returns is not supported"
-        )
+        message = f"this update of {in_words(reader, old)} that `__getitem__` returns is not supported"
+        reader.refuse("SD102", node, message)
     if isinstance(old, Value) and is_array(old):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
         if not is_table(base):

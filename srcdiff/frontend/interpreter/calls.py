@@ -251,9 +251,8 @@ def _computes_numbers(target: Any) -> bool:
 
 def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> None:
     if any(is_complex(part) for a in args for part in NODES.nodes(a)):
-        reader.refuse(
-            "SD201", node, "an argument is complex, which is not supported", help_="pass its real part: `.real`"
-        )
+        message = "an argument is complex, which is not supported"
+        reader.refuse("SD201", node, message, help_="pass its real part: `.real`")
 
 
 def _prepared(reader: Reader, row: Row, target: Any, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:

@@ -149,9 +149,8 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
         text = next(x for x in (left, right) if isinstance(x, Static))
         if not isinstance(text.value, NUMBERS):
             if not isinstance(op, ast.Eq | ast.NotEq):
-                reader.refuse(
-                    "SD203", node, f"{in_words(reader, left)} and {in_words(reader, right)} cannot be ordered"
-                )
+                message = f"{in_words(reader, left)} and {in_words(reader, right)} cannot be ordered"
+                reader.refuse("SD203", node, message)
             return Static(isinstance(op, ast.NotEq))
     if is_array(left) or is_array(right):
         return elementwise(reader, (left, right), lambda v: compare(reader, op, v[0], v[1], node), "bool", node)
@@ -197,9 +196,8 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
     certain = not any(isinstance(reader.cells[x], Slot) or len(perhaps(reader, x)) > 1 for x in lists)
     if left is right or (len(lists) == 2 and certain):
         return Static((left is right) != negated)
-    reader.refuse(
-        "SD205", node, "srcdiff cannot tell here whether these two are the same object", help_="compare with `==`"
-    )
+    message = "srcdiff cannot tell here whether these two are the same object"
+    reader.refuse("SD205", node, message, help_="compare with `==`")
 
 
 def is_same_object(reader: Reader, left: Abstract, right: Abstract) -> Value:

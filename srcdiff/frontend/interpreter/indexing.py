@@ -172,9 +172,8 @@ def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> A
         if not -len(base.items) <= position.value < len(base.items):
             if foresees(reader, IndexError):
                 reader.raise_always(IndexError, "tuple index out of range")
-            reader.refuse(
-                "SD203", node, f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
-            )
+            message = f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
+            reader.refuse("SD203", node, message)
         return base.items[position.value]
     contents = stored_copy(reader, base, node)
     return element_at(reader, contents, list_position(reader, contents, as_integer(reader, position, node)))

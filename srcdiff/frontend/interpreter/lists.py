@@ -279,9 +279,8 @@ def assign_slice(reader: Reader, base: List, where: ast.Slice, value: Abstract, 
         set_items(reader, base, items, node)
         return Static(None)
     if step not in (Static(None), Static(1)):
-        reader.refuse(
-            "SD102", node, "assignment to a slice with a step is not supported for this list", help_="write a loop"
-        )
+        message = "assignment to a slice with a step is not supported for this list"
+        reader.refuse("SD102", node, message, help_="write a loop")
     length = as_value(reader, call_value(reader, Own(len), [base], node))
     first, last = (slice_end(reader, p, length, 1, node, k == 0) for k, p in enumerate((start, stop)))
     last = reader.apply("where", reader.apply("less", last, first), first, last)
@@ -416,9 +415,8 @@ def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
     element = loosened(describe(item))
     types_ = leaf_types(element)
     if types_ is None or any(isinstance(t, Array) for t in types_):
-        reader.refuse(
-            "SD203", None, "a list of arrays or functions cannot be repeated `n` times", help_="append in a loop"
-        )
+        message = "a list of arrays or functions cannot be repeated `n` times"
+        reader.refuse("SD203", None, message, help_="append in a loop")
     length = reader.apply("where", reader.apply("greater", times, reader.const(0)), times, reader.const(0))
     arrays = tuple(
         reader.alloc(t.dtype, (length,), leaf)

@@ -58,9 +58,8 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
         case Value(type=Scalar(dtype="bool")):
             return x
     if is_array(x):
-        reader.refuse(
-            "SD203", node, "the truth value of an array is ambiguous", help_="use `np.any(...)` or `np.all(...)`"
-        )
+        message = "the truth value of an array is ambiguous"
+        reader.refuse("SD203", node, message, help_="use `np.any(...)` or `np.all(...)`")
     value = as_number(reader, x, node)
     if value.type == BOOL:
         return value

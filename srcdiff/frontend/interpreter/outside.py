@@ -117,9 +117,8 @@ def lift(
     if is_other and not numpys and not is_number:
         what = "a dictionary with keys other than strings and integers" if type(value) is dict else named(value)
         help_ = _KEYS if type(value) is dict else instead_of(type(value))
-        reader.refuse(
-            "SD201", node, f"`{name}` from outside the function is {what}, which is not supported", help_=help_
-        )
+        message = f"`{name}` from outside the function is {what}, which is not supported"
+        reader.refuse("SD201", node, message, help_=help_)
     if held is None:
         reader.guard(place, value)
     kind: Any = type(value)

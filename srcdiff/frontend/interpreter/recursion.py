@@ -92,9 +92,8 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
     descriptions = {name: description_passed(x) for name, x in given.items()}
     for name, d in descriptions.items():
         if leaf_types(d) is None or mentioned(d):
-            reader.refuse(
-                "SD305", node, f"`{name}` is {in_words(reader, bound[name])}, which a recursive function cannot take"
-            )
+            message = f"`{name}` is {in_words(reader, bound[name])}, which a recursive function cannot take"
+            reader.refuse("SD305", node, message)
     around = seen_around(reader, frame, bound, node)
     surroundings = {key: described_surrounding(reader, key, assigned) for key, assigned in around.items()}
     for d in (*descriptions.values(), *surroundings.values()):
@@ -361,9 +360,8 @@ def read_unit(
                 is_stable = read_unit_once(reader, unit, frame, descriptions, surroundings, node, calling)
             if is_stable and unit.name not in reader.unknown:
                 return
-        reader.refuse(
-            "SD305", node, f"the type of the result of the recursive function `{frame.name}` grows with every call"
-        )
+        message = f"the type of the result of the recursive function `{frame.name}` grows with every call"
+        reader.refuse("SD305", node, message)
     finally:
         reader.units_in_progress.pop()
         reader.unknown = unknown | (reader.unknown - {unit.name})

@@ -188,9 +188,8 @@ def text_format(reader: Reader, node: ast.AST, owner: Static, *args: Abstract, *
         if name is None:
             continue
         if "{" in (spec or ""):
-            reader.refuse(
-                "SD102", node, "a placeholder inside the format of another is not supported", help_="use an f-string"
-            )
+            message = "a placeholder inside the format of another is not supported"
+            reader.refuse("SD102", node, message, help_="use an f-string")
         key = name or str(count)
         count += not name
         known: dict[str, Abstract] = {**{str(k): a for k, a in enumerate(args)}, **keywords}
