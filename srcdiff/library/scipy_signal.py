@@ -15,7 +15,7 @@ from srcdiff.library.scipy_ndimage import place_of
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
-    """The direct form: the outputs themselves are the state. Several rows are filtered along the last axis."""
+    """The direct form: the outputs themselves are the state."""
     b, a, x = np.atleast_1d(np.asarray(floats(b))), np.atleast_1d(np.asarray(floats(a))), np.asarray(floats(x))
     if x.ndim == 1:
         if zi is None:
@@ -23,15 +23,14 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
         zi = np.asarray(floats(zi))
         y = filtered(b, a, x, zi)
         return y, final_state(b, a, x, y, zi)
-    if axis != -1 and axis != x.ndim - 1:
-        unsupported("`lfilter` along an axis other than the last")
     if zi is not None:
         unsupported("`lfilter` of several rows with `zi`")
-    rows = np.reshape(np.ascontiguousarray(x), (-1, x.shape[-1]))
+    x = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    rows = np.reshape(x, (-1, x.shape[-1]))
     result = np.empty(rows.shape, np.float64)
     for r in range(rows.shape[0]):
         result[r] = filtered(b, a, np.asarray(rows[r]), np.zeros(0))
-    return np.reshape(result, x.shape)
+    return np.moveaxis(np.reshape(result, x.shape), -1, axis)
 
 
 def filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
@@ -190,13 +189,11 @@ def savgol_filter(
     mode: Any = "interp",
     cval: Any = 0.0,
 ) -> Any:
-    x = np.asarray(floats(x))
+    x = np.ascontiguousarray(np.moveaxis(np.asarray(floats(x)), axis, -1))
     weights = np.array(savgol_weights(window_length, polyorder, deriv, delta))
-    if axis != -1 and axis != x.ndim - 1:
-        unsupported("`savgol_filter` along an axis other than the last")
     if mode == "interp" and window_length > x.shape[-1]:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
-    rows = np.reshape(np.ascontiguousarray(x), (-1, x.shape[-1]))
+    rows = np.reshape(x, (-1, x.shape[-1]))
     result = np.zeros(rows.shape, np.float64)
     half, n = window_length // 2, rows.shape[1]
     for r in range(rows.shape[0]):
@@ -211,7 +208,7 @@ def savgol_filter(
                     result[r, i] += weights[line, k] * rows[r, place]
                 else:
                     result[r, i] += weights[line, k] * cval
-    return np.reshape(result, x.shape)
+    return np.moveaxis(np.reshape(result, x.shape), -1, axis)
 
 
 FUNCTIONS: dict[str, Any] = {

@@ -38,7 +38,7 @@ def root(
     def solver(equation: Any, x0: Any) -> Any:
         return newton(jvp, linear, equation, x0, tol, maxiter)
 
-    return solved(jvp, linear, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, in_double(x0))
 
 
 def fixed_point(
@@ -88,7 +88,7 @@ def minimize(
         is_dense = linear_solver == "dense" and bands is None
         return lowest(jacobian if is_dense else None, jvp, linear, objective, equation, x0, tol, maxiter)
 
-    return solved(jvp, linear, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, in_double(x0))
 
 
 def least_squares(
@@ -119,7 +119,7 @@ def least_squares(
             return lowest(jacobian, jvp, linear, half_of_squares, equation, x0, tol, maxiter)
         return levenberg_marquardt(jacobian, function, x0, tol, maxiter)
 
-    return solved(jvp, linear, solver, equation, x0)
+    return solved(jvp, linear, solver, equation, in_double(x0))
 
 
 def minimize_in_box(
@@ -148,7 +148,7 @@ def minimize_in_box(
         require_strict(jacobian, slope, x, lower, upper)
         return solved_equations(square_jacobian(jacobian, equation, x), -r_dot)
 
-    return implicitly(solver, weights, change, equation, x0)
+    return implicitly(solver, weights, change, equation, in_double(x0))
 
 
 def require_strict(jacobian: Any, slope: Any, x: Any, lower: Any, upper: Any) -> None:
@@ -308,6 +308,11 @@ def solved(jvp: Any, linear: Any, solver: Any, equation: Any, x0: Any) -> Any:
         return linear(equation, x, -r_dot, False, 0.0)
 
     return implicitly(solver, weights, change, equation, x0)
+
+
+def in_double(x0: Any) -> Any:
+    """The start in double precision, for which the tolerances are meant."""
+    return np.asarray(x0).astype(np.float64) if is_array(x0) else x0
 
 
 def solved_number(jvp: Any, solver: Any, equation: Any, x0: Any) -> Any:

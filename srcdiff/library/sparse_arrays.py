@@ -154,7 +154,14 @@ class Sparse:
         return self.with_elements(-self.elements)
 
     def __abs__(self: Any) -> Any:
-        return self.with_elements(np.abs(self.elements))
+        return self.with_elements(np.abs(self.single_elements()))
+
+    def single_elements(self: Any) -> Any:
+        """The elements. Raises if an element is the sum of several stored ones, whose functions are not added up."""
+        found = self.tocoo()
+        if has_duplicates(found.row, found.col, self.shape[0], self.shape[1]):
+            raise ValueError("an element of the sparse array is stored more than once: call `sum_duplicates` before")
+        return self.elements
 
     def __pow__(self: Any, n: Any) -> Any:
         if self.is_matrix:
@@ -162,25 +169,25 @@ class Sparse:
         return self.power(n)
 
     def power(self: Any, n: Any, dtype: Any = None) -> Any:
-        return self.with_elements(self.elements**n)
+        return self.with_elements(self.single_elements() ** n)
 
     def sqrt(self: Any) -> Any:
-        return self.with_elements(np.sqrt(self.elements))
+        return self.with_elements(np.sqrt(self.single_elements()))
 
     def expm1(self: Any) -> Any:
-        return self.with_elements(np.expm1(self.elements))
+        return self.with_elements(np.expm1(self.single_elements()))
 
     def log1p(self: Any) -> Any:
-        return self.with_elements(np.log1p(self.elements))
+        return self.with_elements(np.log1p(self.single_elements()))
 
     def sin(self: Any) -> Any:
-        return self.with_elements(np.sin(self.elements))
+        return self.with_elements(np.sin(self.single_elements()))
 
     def tan(self: Any) -> Any:
-        return self.with_elements(np.tan(self.elements))
+        return self.with_elements(np.tan(self.single_elements()))
 
     def tanh(self: Any) -> Any:
-        return self.with_elements(np.tanh(self.elements))
+        return self.with_elements(np.tanh(self.single_elements()))
 
     def copy(self: Any) -> Any:
         return self.with_elements(np.copy(self.elements))
@@ -267,6 +274,25 @@ class Sparse:
     @staticmethod
     def __srcdiff_fits__(value: Any) -> bool:
         return bool(value.ndim == 2)
+
+
+def has_duplicates(row: Any, col: Any, rows: Any, columns: Any) -> Any:
+    """Whether two of the places are equal."""
+    starts, order = np.zeros(rows + 1, np.int64), np.empty(len(row), np.int64)
+    for k in range(len(row)):
+        starts[row[k] + 1] += 1
+    for i in range(rows):
+        starts[i + 1] += starts[i]
+    for k in range(len(row)):
+        order[starts[row[k]]] = k
+        starts[row[k]] += 1
+    last, found = np.full(columns, -1), False
+    for n in range(len(row)):
+        k = order[n]
+        if last[col[k]] == row[k]:
+            found = True
+        last[col[k]] = row[k]
+    return found
 
 
 def place_in(place: Any, size: Any) -> Any:

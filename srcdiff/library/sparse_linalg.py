@@ -113,9 +113,11 @@ def spsolve_triangular(
             j = found.indices[k]
             if j == i:
                 if not unit_diagonal:
-                    diagonal = found.data[k]
+                    diagonal += found.data[k]
             elif (j < i) == lower:
                 total -= found.data[k] * x[j]
+        if diagonal == 0.0:
+            raise np.linalg.LinAlgError("A is singular: zero entry on diagonal.")
         x[i] = total / diagonal
     return x
 

@@ -82,6 +82,8 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
     "convolutions of planes": (convolved_planes, PLANE, KERNEL),
     "savgol": (smooth, X, 0.7),
     "savgol of rows": (lambda x: np.sum(signal.savgol_filter(x, 3, 1) ** 2), PLANE),
+    "savgol of columns": (lambda x: np.sum(signal.savgol_filter(x, 3, 1, axis=0)[1] ** 2), PLANE),
+    "lfilter of columns": (lambda b, x: np.sum(signal.lfilter(b, A, x, axis=0)[2] ** 2), B, PLANE),
     "modes": (all_modes, X, THREE, 0.7),
     "modes beyond the array": (all_modes, TWO, X, 0.7),
     "even weights": (lambda x, w: np.sum(ndimage.convolve1d(x, w, axis=0, origin=0) ** 2), PLANE, TWO),
@@ -125,7 +127,7 @@ REFUSED = {
     "integers": (lambda x: np.sum(ndimage.uniform_filter(np.arange(5)) * x[:5]), "integers"),
     "order": (lambda x: np.sum(ndimage.map_coordinates(x, AT[:1])), "order other than 1"),
     "mode": (lambda x: np.sum(ndimage.correlate1d(x, THREE, mode="odd")), "mode"),
-    "axis": (lambda x: np.sum(signal.lfilter(B, A, np.outer(x, x), axis=0)), "axis other than the last"),
+    "several states": (lambda x: np.sum(signal.lfilter(B, A, np.outer(x, x), zi=np.ones((7, 3)))[0]), "with `zi`"),
 }
 
 

@@ -177,6 +177,26 @@ def test_elements_of_the_same_place_are_added():
     srcdiff.check(f, twice, SHORT, backend="python")
 
 
+def test_functions_of_elements_that_are_stored_twice_are_refused():
+    twice = sparse.csr_array((FOUR, [1, 1, 0, 2], [0, 2, 4]), shape=(2, 3))
+    for kept in (twice, twice.tocoo()):
+        for f in (lambda a: np.sum(a.power(2).data), lambda a: np.sum(abs(a).data), lambda a: np.sum(a.tanh().data)):
+            with pytest.raises(ValueError, match="stored more than once"):
+                srcdiff.grad(f, backend="python")(kept)
+
+
+def test_triangles_with_a_diagonal_that_is_stored_twice_or_missing():
+    twice = sparse.csr_array((FOUR, [0, 0, 0, 1], [0, 2, 4]), shape=(2, 2))
+
+    def f(a, b):
+        return np.sum(linalg.spsolve_triangular(a, b) ** 2)
+
+    assert srcdiff.differentiable(f, backend="python")(twice, B[:2]) == pytest.approx(f(twice, B[:2]))
+    srcdiff.check(f, twice.copy(), B[:2], backend="python")
+    with pytest.raises(np.linalg.LinAlgError, match="zero entry on diagonal"):
+        srcdiff.grad(f, backend="python")(sparse.csr_array(([1.0, 2.0], [0, 0], [0, 1, 2]), shape=(2, 2)), B[:2])
+
+
 def test_empty_arrays():
     empty = sparse.csr_array((2, 3))
     bar = srcdiff.grad(lambda a, x: np.sum(a @ x) + np.sum(a.tocsc() @ x), wrt=(0, 1), backend="python")(empty, SHORT)
