@@ -45,7 +45,7 @@ from srcdiff.frontend.interpreter.array_conversion import call_astype
 from srcdiff.frontend.interpreter.call_arguments import run_handler
 from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime, as_mapping, constant_set
-from srcdiff.frontend.interpreter.evaluation import call_named, call_value
+from srcdiff.frontend.interpreter.evaluation import call_named, call_value, known_value
 from srcdiff.frontend.interpreter.foreseen import before_rounding
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.instances import call_special
@@ -168,9 +168,8 @@ def call_enumerate(reader: Reader, node: ast.AST, of: Abstract, start: Abstract 
 
 @handles(zip, consumes=True)
 def call_zip(reader: Reader, node: ast.AST, *of: Abstract, strict: Abstract = Static(False)) -> Abstract:
-    if not isinstance(strict, Static):
-        reader.refuse("SD205", node, "`strict` must be known at compile time")
-    return Zip(tuple(map(functools.partial(of_its_own, reader), of)), bool(strict.value))
+    is_strict = bool(known_value(reader, strict, "`strict`", node))
+    return Zip(tuple(map(functools.partial(of_its_own, reader), of)), is_strict)
 
 
 @handles(reversed)

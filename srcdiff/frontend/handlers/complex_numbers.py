@@ -13,7 +13,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import conversion
 from srcdiff.frontend.interpreter.attributes import part_of_array
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
-from srcdiff.frontend.interpreter.evaluation import as_array
+from srcdiff.frontend.interpreter.evaluation import as_array, known_value
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, elementwise
 from srcdiff.frontend.interpreter.number_kinds import as_plain_number, numpys_own, pythons_own
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
@@ -107,9 +107,8 @@ def call_rect(reader: Reader, node: ast.AST, r: Abstract, phi: Abstract) -> Abst
 @handles(np.angle, lazy=True)
 def call_angle(reader: Reader, node: ast.AST, z: Abstract, deg: Abstract = Static(False)) -> Abstract:
     found = call_primitive(reader, "angle", [z], {}, node, np.angle)
-    if not isinstance(deg, Static):
-        reader.refuse("SD304", node, "`deg` of `angle` must be known at compile time")
-    return call_primitive(reader, "degrees", [found], {}, node, np.degrees) if deg.value else found
+    is_degrees = known_value(reader, deg, "`deg` of `angle`", node)
+    return call_primitive(reader, "degrees", [found], {}, node, np.degrees) if is_degrees else found
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.attributes import attribute_of
-from srcdiff.frontend.interpreter.evaluation import call_value
+from srcdiff.frontend.interpreter.evaluation import call_value, known_value
 from srcdiff.frontend.interpreter.instances import in_class, own_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.made_dictionaries import is_table
@@ -225,9 +225,7 @@ def call_type_of(reader: Reader, kind: TypeOf, args: Arguments, keywords: Keywor
 
 
 def constant_name(reader: Reader, name: Abstract, node: ast.AST) -> str:
-    if not (isinstance(name, Static) and isinstance(name.value, str)):
-        reader.refuse("SD205", node, "the name of the attribute must be known at compile time")
-    return str.__str__(name.value)
+    return str.__str__(known_value(reader, name, "the name of the attribute", node, str))
 
 
 def has_attribute(value: Any, name: str) -> bool:

@@ -32,7 +32,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_of_numbers
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
-from srcdiff.frontend.interpreter.evaluation import call_named, call_value, call_with
+from srcdiff.frontend.interpreter.evaluation import call_named, call_value, call_with, known_value
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.iteration import (
     NONE,
@@ -144,10 +144,9 @@ def sort_list(reader: Reader, handle: List, key: Abstract, reverse: Abstract, no
 def in_known_order(
     reader: Reader, items: tuple[Abstract, ...], keys: list[Any], reverse: Abstract, node: ast.AST
 ) -> tuple[Abstract, ...]:
-    if not isinstance(reverse, Static):
-        reader.refuse("SD205", node, "`reverse` must be known at compile time")
+    is_reversed = bool(known_value(reader, reverse, "`reverse`", node))
     try:
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(reverse.value))
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=is_reversed)
     except TypeError as error:
         reader.refuse("SD203", node, str(error))
     return tuple(items[k] for k in order)
@@ -215,9 +214,8 @@ def call_itemgetter(reader: Reader, node: ast.AST, *positions: Abstract) -> Abst
 
 @handles(itertools.product, consumes=True)
 def call_product(reader: Reader, node: ast.AST, *of: Abstract, repeat: Abstract = Static(1)) -> Abstract:
-    if not isinstance(repeat, Static):
-        reader.refuse("SD205", node, "`repeat` must be known at compile time")
-    groups = tuple(indexable(reader, x, node) for x in of) * repeat.value
+    count = known_value(reader, repeat, "`repeat`", node)
+    groups = tuple(indexable(reader, x, node) for x in of) * count
     if not 1 <= len(groups) <= 4:
         reader.refuse("SD102", node, f"`product` of {len(groups)} sequences is not supported", help_=_LOOPS)
     return drawn_from("product", call_value(reader, Static(operators.products), [Tuple(groups)], node))

@@ -58,7 +58,7 @@ from srcdiff.frontend.handlers.derivative_arguments import (
 from srcdiff.frontend.interpreter.array_conversion import the_array
 from srcdiff.frontend.interpreter.call_arguments import computed
 from srcdiff.frontend.interpreter.contents import contents_of_result, with_values
-from srcdiff.frontend.interpreter.evaluation import call_with
+from srcdiff.frontend.interpreter.evaluation import call_with, known_value
 from srcdiff.frontend.interpreter.inlining import bind_arguments
 from srcdiff.frontend.interpreter.instances import written_around
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -203,9 +203,7 @@ def has_floats(reader: Reader, x: Abstract) -> bool:
 def plain_option(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     if isinstance(x, Tuple):
         return tuple(plain_option(reader, i, node) for i in x.items)
-    if not isinstance(x, Static):
-        reader.refuse("SD205", node, "the options of a derivative must be known at compile time")
-    return x.value
+    return known_value(reader, x, "an option of a derivative", node)
 
 
 def parameters_of(reader: Reader, function: Abstract, node: ast.AST) -> tuple[Captured, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import DRAWS
 from srcdiff.frontend.handlers.builtin_functions import call_len
 from srcdiff.frontend.interpreter.call_arguments import computed
-from srcdiff.frontend.interpreter.evaluation import bound_to, call_named, call_value
+from srcdiff.frontend.interpreter.evaluation import bound_to, call_named, call_value, known_value
 from srcdiff.frontend.interpreter.iteration import unpacked
 from srcdiff.frontend.interpreter.library_calls import library_call
 from srcdiff.frontend.interpreter.list_elements import as_iteration
@@ -260,9 +260,8 @@ def call_integers(
 ) -> Abstract:
     limits = [low] if is_none(high) else [low, high]
     name = "integers" if kind_of_source(source) is np.random.Generator else "randint"
-    if not isinstance(endpoint, Static):
-        reader.refuse("SD205", node, "`endpoint` must be known at compile time")
-    keywords = (("endpoint", endpoint.value),) if endpoint.value else ()
+    is_closed = known_value(reader, endpoint, "`endpoint`", node)
+    keywords = (("endpoint", is_closed),) if is_closed else ()
     given = [as_integer(reader, x, node, "the limits must be integers") for x in limits]
     return draw(reader, source, Draw(name, keywords=keywords), given, shape_of(reader, size, [], node), node)
 

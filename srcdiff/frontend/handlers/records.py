@@ -35,7 +35,7 @@ from srcdiff.frontend.interpreter.dictionaries import (
     view_of,
     write_item,
 )
-from srcdiff.frontend.interpreter.evaluation import call_value, call_with
+from srcdiff.frontend.interpreter.evaluation import call_value, call_with, known_value
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import (
     in_class,
@@ -151,11 +151,10 @@ def fill_fields(reader: Reader, new: Object, kind: type, args: Arguments, keywor
 
 def member_of(reader: Reader, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
     """The member of an enum with this value."""
-    if not isinstance(value, Static):
-        message = f"the member of `{kind.__name__}` must be known at compile time"
-        reader.refuse("SD205", node, message, help_="pass the member itself as an argument")
+    help_ = "pass the member itself as an argument"
+    known = known_value(reader, value, f"the member of `{kind.__name__}`", node, help_=help_)
     try:
-        return Static(kind(value.value))
+        return Static(kind(known))
     except (ValueError, TypeError, KeyError) as error:
         reader.raise_always(type(error), str(error))
 

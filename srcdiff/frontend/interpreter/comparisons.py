@@ -32,7 +32,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
-from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily, known_value
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import call_special, defines, truth
@@ -324,15 +324,14 @@ def in_range(reader: Reader, item: Abstract, group: Range, node: ast.AST) -> Abs
     if all(isinstance(p, Static) for p in parts):
         number, *bounds = (p.value for p in parts if isinstance(p, Static))
         return Static(number in range(*bounds))
-    if not isinstance(group.step, Static):
-        reader.refuse("SD205", node, "the step of the range must be known at compile time")
+    step = known_value(reader, group.step, "the step of the range", node)
     number = as_number(reader, item, node)
     start, stop = as_number(reader, group.start, node), as_number(reader, group.stop, node)
-    low, high = ("less_equal", "less") if group.step.value > 0 else ("greater_equal", "greater")
+    low, high = ("less_equal", "less") if step > 0 else ("greater_equal", "greater")
     inside = reader.apply("logical_and", reader.apply(low, start, number), reader.apply(high, number, stop))
-    if abs(group.step.value) == 1 and number.type == INT:
+    if abs(step) == 1 and number.type == INT:
         return inside
-    rest = reader.apply("remainder", reader.apply("subtract", number, start), reader.const(abs(group.step.value)))
+    rest = reader.apply("remainder", reader.apply("subtract", number, start), reader.const(abs(step)))
     return reader.apply("logical_and", inside, reader.apply("equal", rest, reader.const(0)))
 
 

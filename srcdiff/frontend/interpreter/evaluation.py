@@ -48,10 +48,14 @@ def evaluate_lazily(reader: Reader, node: ast.expr) -> Abstract:
 
 
 def constant_value(reader: Reader, node: ast.expr) -> Any:
-    found = evaluate(reader, node)
-    if not isinstance(found, Static):
-        reader.refuse("SD205", node, "this value must be known at compile time")
-    return found.value
+    return known_value(reader, evaluate(reader, node), "this value", node)
+
+
+def known_value(reader: Reader, x: Abstract, what: str, node: ast.AST, kind: type = object, help_: str = "") -> Any:
+    """The value of a constant. Others are refused, and called `what`."""
+    if not (isinstance(x, Static) and isinstance(x.value, kind)):
+        reader.refuse("SD205", node, f"{what} must be known at compile time", help_=help_)
+    return x.value
 
 
 def call_value(reader: Reader, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:

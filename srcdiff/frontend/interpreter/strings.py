@@ -24,7 +24,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_none,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.evaluation import evaluate, known_value
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list
@@ -275,11 +275,9 @@ def print_call(reader: Reader, node: ast.Call) -> Abstract:
     for keyword in node.keywords:
         if keyword.arg not in options:
             reader.refuse("SD102", node, f"`print` with `{keyword.arg}=` is not supported")
-        given = evaluate(reader, keyword.value)
-        if not isinstance(given, Static):
-            reader.refuse("SD205", node, f"`{keyword.arg}=` of `print` must be known at compile time")
-        if given.value is not None:
-            options[keyword.arg] = given.value
+        given = known_value(reader, evaluate(reader, keyword.value), f"`{keyword.arg}=` of `print`", node)
+        if given is not None:
+            options[keyword.arg] = given
     plain = options == {"sep": " ", "end": "\n", "flush": False}
     if plain and all(isinstance(x, Static) or (isinstance(x, Value) and not _array(x)) for x in args):
         parts = tuple(str(x.value) if isinstance(x, Static) else x for x in args)
@@ -308,9 +306,7 @@ def log_method(reader: Reader, node: ast.Call, owner: Static, message: Abstract,
 def log_at_level(
     reader: Reader, node: ast.AST, owner: Static, level: Abstract, message: Abstract, *args: Abstract
 ) -> Abstract:
-    if not (isinstance(level, Static) and isinstance(level.value, int)):
-        reader.refuse("SD205", node, "the level must be known at compile time")
-    return log(reader, node, owner.value.name, level.value, message, args)
+    return log(reader, node, owner.value.name, known_value(reader, level, "the level", node, int), message, args)
 
 
 def _of_module(level: int) -> Any:
@@ -327,9 +323,8 @@ for _name, _level in _LEVELS.items():
 def log(reader: Reader, node: ast.AST, name: str, level: int, message: Abstract, args: Sequence[Abstract]) -> Abstract:
     """A log message. Like `print`, it happens once."""
     if args:
-        if not (isinstance(message, Static) and isinstance(message.value, str)):
-            reader.refuse("SD205", node, "the text of the message must be known at compile time")
-        message = percent_format(reader, message.value, tuple(args), node)
+        template = known_value(reader, message, "the text of the message", node, str)
+        message = percent_format(reader, template, tuple(args), node)
     text = joined(literal(f"{level} {name}\n"), text_of(reader, message, node))
     reader.add(Print((Formatted(text.template, text.values),), to="log", span=reader.span))
     return Static(None)

@@ -12,7 +12,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Element, Static, S
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.array_assignment import assign_array
-from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.evaluation import evaluate, known_value
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
 from srcdiff.frontend.interpreter.indexing import array_items
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -128,10 +128,8 @@ def at_items(reader: Reader, base: Structured, items: list[Abstract | Item], nod
 def assign_records(reader: Reader, base: Records, target: ast.Subscript, value: Abstract) -> None:
     """`p["k"] = ...`, `p[i] = ...`, `p[a:b] = q[c:d]`."""
     if is_record(base) or _names_field(reader, target.slice):
-        key = evaluate(reader, target.slice)
-        if not (isinstance(key, Static) and isinstance(key.value, str)):
-            reader.refuse("SD205", target, "the name of a field must be known at compile time")
-        write_field(reader, base, key.value, value, target)
+        name = known_value(reader, evaluate(reader, target.slice), "the name of a field", target, str)
+        write_field(reader, base, name, value, target)
         return
     assert isinstance(base, Structured)
     items = _items(reader, base, target.slice, target)
