@@ -101,8 +101,6 @@ class Compilation(State):
     differentiated_callees: tuple[Function, ...] = ()
     """The functions that it calls."""
     decisions: Decisions = field(default_factory=Decisions)
-    has_parallel_loops: bool = False
-    """Whether the user's program has loops over `prange`."""
     claims: tuple[tuple[Span | None, Conflict], ...] = ()
     """Loops over `prange`, and what is taken on the user's word of them."""
 

@@ -31,7 +31,6 @@ def check_claims(state: Any) -> None:
     functions = [state.main, *state.callees]
     if not any(_is_claimed(o) for f in functions for o in walk(f.body)):
         return
-    state.has_parallel_loops = True
     problems: list[Problem] = []
     claimed = _Claimed()
     for function in functions:

@@ -46,7 +46,7 @@ from srcdiff.frontend.interpreter.materialization import Places, forced
 from srcdiff.frontend.interpreter.numbers import as_integer
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import SUBSCRIPTS, expression
-from srcdiff.ir.nodes import Dim, Index, Item, NewAxis, Slice, Value
+from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import BOOL, INT, Array
 from srcdiff.library import building, joining
 
@@ -267,12 +267,6 @@ def slice_part(reader: Reader, part: ast.expr | None, node: ast.AST) -> Value | 
     if is_none(found):
         return None
     return as_integer(reader, found, node)
-
-
-def dimension(reader: Reader, array: Value, axis: int) -> Value:
-    out = Value(INT)
-    reader.add(Dim(out, array, axis, span=reader.span))
-    return out
 
 
 def view_of_element(reader: Reader, array: Value, place: Places) -> Value:
