@@ -6,14 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import (
-    each,
-    each_axis,
-    is_float_type,
-    part,
-    replaced,
-    unsupported,
-)
+from srcdiff.library.language import each, each_axis, is_float_type, part, replaced, unsupported
 
 
 def pad(

@@ -5,15 +5,7 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import (
-    Abstract,
-    Element,
-    List,
-    Object,
-    Record,
-    Structured,
-    is_array_value,
-)
+from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Object, Record, Structured, is_array_value
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
