@@ -33,8 +33,12 @@ else:
             doc = kind.__doc__ or kind.__name__  # the standard library would make one of the signature
             kind.__doc__ = doc
             given = {"weakref_slot": True} if weakref_slot else {}
-            kind = dataclasses.dataclass(kind, init=False, repr=False, eq=False, slots=slots, **given)
+            like_base = any(
+                getattr(b, "__dataclass_params__", None) and b.__dataclass_params__.frozen for b in kind.__mro__
+            )
+            kind = dataclasses.dataclass(kind, init=False, repr=False, eq=False, frozen=like_base, slots=slots, **given)
             _add_methods(kind, own, frozen=frozen, eq=eq, slots=slots)
+            kind.__dataclass_params__.frozen = frozen  # for classes that derive from it
             return kind
 
         return made if cls is None else made(cls)
@@ -48,7 +52,7 @@ def _add_methods(kind: Any, own: frozenset[str], *, frozen: bool, eq: bool, slot
     methods["__repr__"] = _repr([field.name for field in fields if field.repr])
     if eq and not frozen:
         methods["__hash__"] = None
-    if frozen:
+    if frozen and not kind.__dataclass_params__.frozen:  # the standard library writes them for classes with bases
         methods |= _frozen(kind, frozenset(names))
         if slots:
             methods |= {"__getstate__": _getstate(names), "__setstate__": _setstate(names)}

@@ -637,14 +637,16 @@ class Derivative:
         return request
 
     def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:
-        with seldom_collected():  # the first import makes many objects
+        with seldom_collected():  # until most objects of the compiler are gone
             from srcdiff.driver.compiling import compile_request
 
-        request = self.request(args, **kind)
-        compiled = compile_request(request, self.backend, self.options, given)
-        if compiled.reading.assumes_sizes and ((self.mode == "primal" and compiled.writes) or compiled.reading.draws):
-            request.exact = True  # a second call cannot undo what the first has written
-            compiled = compile_request(request, self.backend, self.options)
+            request = self.request(args, **kind)
+            compiled = compile_request(request, self.backend, self.options, given)
+            if compiled.reading.assumes_sizes and (
+                (self.mode == "primal" and compiled.writes) or compiled.reading.draws
+            ):
+                request.exact = True  # a second call cannot undo what the first has written
+                compiled = compile_request(request, self.backend, self.options)
         if self.mode == "primal" and any(
             o.name in compiled.writes and isinstance(o.place, Summary) for o in compiled.reading.outside
         ):

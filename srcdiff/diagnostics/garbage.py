@@ -13,6 +13,9 @@ from collections.abc import Iterator
 _SELDOM = 100_000
 """How many objects are made before Python looks: the memory that this may take longer is a few megabytes."""
 
+_passed = [0, 300_000]
+"""How many objects were passed to the oldest generation since it was looked through, and how many may be."""
+
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
@@ -27,4 +30,19 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         if gc.get_threshold() == seldom:
+            if gc.isenabled() and not gc.get_freeze_count():
+                _pass_new_objects()
             gc.set_threshold(*before)
+
+
+def _pass_new_objects() -> None:
+    """Make new objects old ones, instead of looking through them as soon as the threshold is the usual one again.
+
+    Most of them stay, or go when the last reference goes. The old ones are looked through when many were added.
+    """
+    _passed[0] += gc.get_count()[0]
+    gc.freeze()
+    gc.unfreeze()
+    if _passed[0] > _passed[1]:
+        gc.collect()
+        _passed[:] = 0, max(300_000, len(gc.get_objects()) // 3)

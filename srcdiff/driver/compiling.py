@@ -78,6 +78,7 @@ def compile_request(
     """Carry out a request; raise instead of compiling code that is known to raise for the given arguments."""
     with progress.shown(f"`{request.captured.name}`"), collected() as guards, seldom_collected():
         state = start(request, backend)
+        state.is_followed = False
         if given is not None and state.reading.assumes_sizes and check_fails(state.main, _shapes(state, given)):
             raise StretchedError
         options = {**numba_cpu.followed(state.reading.told_options), **options}

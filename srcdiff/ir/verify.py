@@ -94,13 +94,15 @@ def verify(
     """Reject an illegal program, with the name of the pass that made it.
 
     Functions that are also in the legal program `before` are not checked again. Operations in `checked` have the right
-    types; newly checked ones are added. Values `around` are in scope in all functions of a partial program.
+    types; newly checked ones are added, and those of earlier programs removed. Values `around` are in scope in all
+    functions of a partial program.
     """
     checked = set() if checked is None else checked
     functions = (program.main, *program.callees)
     callees = {f.name: f for f in program.callees}  # not the main one, which may have the name of one of them
     known = _unchanged(program, before)
     defined: set[Value] = set()
+    seen: set[Operation] = set()
     for function in functions:
         check = _Check(step, function, callees, defined, checked)
         check.visible.update(around)
@@ -110,6 +112,8 @@ def verify(
             check.note_definitions()
         else:
             check.function()
+        seen |= check.seen
+    checked &= seen
 
 
 def _unchanged(program: Program, before: Program | None) -> frozenset[Function]:
@@ -142,6 +146,7 @@ class _Check:
     ) -> None:
         self.step, self.main, self.callees, self.defined, self.checked = step, function, callees, defined, checked
         self.visible: set[Value] = set()
+        self.seen: set[Operation] = set()
 
     def fail(self, what: str, operation: Operation | None = None) -> NoReturn:
         line = "" if operation is None else f", in `{line_of(self.main, operation)}`"
@@ -158,6 +163,7 @@ class _Check:
     def note_definitions(self) -> None:
         self.define(self.main.params, None)
         for operation in walk(self.main.body):
+            self.seen.add(operation)
             self.define((*operation.defines(), *operation.inner()), operation)
 
     def define(self, values: Sequence[Value], operation: Operation | None) -> None:
@@ -194,6 +200,7 @@ class _Check:
         for value in block.yields:
             if value not in visible:
                 self.fail(f"{_said(value)} is yielded but not defined")
+        self.seen.update(block.operations)
         visible.difference_update(here)
 
     def operation(self, operation: Operation) -> None:

@@ -39,6 +39,8 @@ class State:
     """Functions that a transform returns unchanged."""
     history: list[tuple[str, Function]] = field(default_factory=list, kw_only=True)
     """The main function after each pass that changed it."""
+    is_followed: bool = field(default=True, kw_only=True)
+    """Whether `history` goes on. Without it, programs of earlier passes are freed."""
 
     checked: set[Operation] = field(default_factory=set, kw_only=True)
     """Operations whose types have been found right."""
@@ -107,7 +109,10 @@ def look(name: str, state: State, before: Program | None = None) -> None:
     is_new = state.program is not before
     if is_new:
         verify(state.whole_program(), name, before if state.history else None, state.checked, state.around)
-        state.history.append((name, state.program.main))
+        if state.is_followed:
+            state.history.append((name, state.program.main))
+        current = {state.program.main, *state.program.callees}
+        state.settled = {(transform, function) for transform, function in state.settled if function in current}
     wanted = os.environ.get("SRCDIFF_SHOW", "")
     if wanted and (wanted == name or (wanted == "all" and is_new)):
         from srcdiff.ir.print import show
