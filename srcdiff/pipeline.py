@@ -30,12 +30,12 @@ from srcdiff.passes.clips import clip_numbers
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
-from srcdiff.passes.conditional_sums import add_after_loops
 from srcdiff.passes.consecutive_stores import assign_consecutive_elements
 from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
+from srcdiff.passes.element_sums import add_after_loops
 from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.growing_buffers import grow_buffers
@@ -291,7 +291,7 @@ OPTIMIZE = (
     replace(SINGLE_ITERATIONS, when=in_threads),
     replace(PARALLEL_LOOPS, when=lambda state: in_threads(state) and not state.request.jacobian),
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
-    Pass("conditional sums", each(add_after_loops), "what branches add to an element is a sum in a scalar", on_host),
+    Pass("element sums", each(add_after_loops), "what branches add to an element is a sum in a scalar", on_host),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
     SINGLE_ITERATIONS,

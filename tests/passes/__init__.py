@@ -52,12 +52,12 @@ from srcdiff.passes.chosen_iterations import differentiate_chosen_iterations
 from srcdiff.passes.clips import clip_numbers
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
-from srcdiff.passes.conditional_sums import add_after_loops
 from srcdiff.passes.consecutive_stores import assign_consecutive_elements
 from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
+from srcdiff.passes.element_sums import add_after_loops
 from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.fold_views import fold_views
@@ -137,7 +137,7 @@ PASSES: dict[str, Run] = {
     "clips": each(clip_numbers, "alone"),
     "closed_forms": each(close_induction_variables),
     "code_sinking": each(sink_code, "wrt"),
-    "conditional_sums": each(add_after_loops),
+    "element_sums": each(add_after_loops),
     "consecutive_stores": each(assign_consecutive_elements),
     "cse": each(eliminate_common_subexpressions, "alone"),
     "copy_elision": each(elide_copies),
