@@ -199,3 +199,7 @@ def by_parabolas(y: Any, h: Any, count: Any) -> Any:
     both = first + second
     parts = (2.0 - second / first) * left + both * both / (first * second) * middle + (2.0 - first / second) * right
     return np.sum(both / 6.0 * parts, axis=-1)
+
+
+TAKES_COMPLEX = frozenset((trapezoid, simpson, cumulative_trapezoid))
+"""The functions that support complex numbers."""

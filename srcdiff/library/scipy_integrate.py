@@ -14,7 +14,16 @@ import numpy as np
 from srcdiff.library import quadrature, solvers
 from srcdiff.library.language import as_tuple, derivatives_first, event_settings, is_array, structural, unsupported
 from srcdiff.library.linear_algebra import floats
-from srcdiff.library.odes import as_state, integrated, like_state
+from srcdiff.library.odes import (
+    as_state,
+    from_parts,
+    in_parts,
+    integrated,
+    is_complex_state,
+    like_state,
+    parts_like_state,
+    rows_from_parts,
+)
 from srcdiff.library.runge_kutta import (
     dense_row,
     fill_rosenbrock_stages,
@@ -81,6 +90,32 @@ def solve_ivp(
     uband: Any = None,
     min_step: Any = 0.0,
 ) -> Any:
+    if isinstance(y0, tuple | list):
+        y0 = np.asarray(y0)
+    if is_complex_state(y0):
+        if events is not None or vectorized or lband is not None or uband is not None:
+            unsupported("`solve_ivp` of complex states with `events`, `vectorized`, `lband` or `uband`")
+        if method == "Radau" or method == "LSODA":
+            raise ValueError("`y0` is complex, but the chosen solver does not support integration in a complex domain.")
+
+        def of_parts(time: Any, y: Any, *others: Any) -> Any:
+            return parts_like_state(fun(time, from_parts(y, y0), *others), y)
+
+        found = solve_ivp(
+            *(jacobian, jvp, of_parts, t_span, in_parts(y0), method, t_eval, dense_output),
+            args=args,
+            rtol=rtol,
+            atol=atol,
+            max_step=max_step,
+        )
+
+        def complex_sol(t: Any) -> Any:
+            if not is_array(t):
+                return from_parts(found.sol(t), y0)
+            return np.asarray(rows_from_parts(np.asarray(found.sol(t).T)).T)
+
+        y = np.asarray(rows_from_parts(np.asarray(found.y.T)).T)
+        return Solution(found.t, y, complex_sol if dense_output else None, None, None, found.status, True)
     begin, end = t_span
     start = as_state(y0)
     own = method_for(method)
@@ -326,3 +361,6 @@ FUNCTIONS: dict[str, Any] = {
     },
 }
 """By the name in `scipy.integrate`."""
+
+TAKES_COMPLEX = frozenset((solve_ivp,))
+"""The functions that support complex numbers."""

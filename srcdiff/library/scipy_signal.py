@@ -27,14 +27,20 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
         unsupported("`lfilter` of several rows with `zi`")
     x = np.ascontiguousarray(np.moveaxis(x, axis, -1))
     rows = np.reshape(x, (-1, x.shape[-1]))
-    result = np.empty(rows.shape, np.float64)
+    result = np.empty(rows.shape, output_type(b.dtype, a.dtype, x.dtype))
     for r in range(rows.shape[0]):
         result[r] = filtered(b, a, np.asarray(rows[r]), np.zeros(0))
     return np.moveaxis(np.reshape(result, x.shape), -1, axis)
 
 
+@structural
+def output_type(*dtypes: Any) -> Any:
+    """The type of the outputs of a filter: float64, or complex."""
+    return np.result_type(np.float64, *dtypes)
+
+
 def filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
-    y = np.empty(len(x), np.float64)
+    y = np.empty(len(x), output_type(b.dtype, a.dtype, x.dtype, zi.dtype))
     for n in range(len(x)):
         total = zi[n] if n < len(zi) else 0.0
         for k in range(min(len(b), n + 1)):
@@ -47,7 +53,7 @@ def filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
 
 def final_state(b: Any, a: Any, x: Any, y: Any, zi: Any) -> Any:
     count = max(len(a), len(b)) - 1
-    state = np.zeros(count, np.float64)
+    state = np.zeros(count, y.dtype)
     for k in range(count):
         total = zi[k + len(x)] if k + len(x) < len(zi) else 0.0
         for j in range(k + 1, count + 1):
@@ -217,5 +223,5 @@ FUNCTIONS: dict[str, Any] = {
 }
 """By the name in `scipy.signal`."""
 
-TAKES_COMPLEX = frozenset((convolve, correlate, convolve2d, fftconvolve, oaconvolve))
+TAKES_COMPLEX = frozenset((convolve, correlate, convolve2d, fftconvolve, oaconvolve, lfilter))
 """The functions that are right for complex numbers, too."""

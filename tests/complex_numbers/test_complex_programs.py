@@ -10,6 +10,7 @@ import cmath
 
 import numpy as np
 import pytest
+from scipy import integrate, linalg, signal
 
 import srcdiff
 
@@ -322,6 +323,25 @@ def sorted_numbers(z, a):
     return columns + np.sum((w * np.arange(5) * 1j).real) + np.sum((z[np.argsort(z)] * z).imag) + np.sort(z)[1].imag
 
 
+@prog(planar(6), real(3), planar(2))
+def filters_and_integrals(z, b, zi):
+    y, zf = signal.lfilter(b, np.array([1.0, 0.3, 0.1]), z, zi=zi)
+    rows = signal.lfilter(b * 1j, [1.0, 0.5], z.reshape(2, 3))
+    integrals = abs(integrate.simpson(z, dx=0.3)) + np.sum(np.abs(integrate.cumulative_trapezoid(z, initial=0)))
+    return np.sum(np.abs(y) ** 2) + np.sum(np.abs(zf)) + np.sum(np.abs(rows)) + integrals
+
+
+@prog(planar(2), 0.7)
+def evolution_by_scipy(y0, e):
+    def slope(t, y, a):
+        return np.array([1j * a * y[1], 1j * y[0] - 0.1 * y[1]])
+
+    span, options = (0.0, 1.0), {"rtol": 1e-9, "atol": 1e-10}
+    found = integrate.solve_ivp(slope, span, y0, t_eval=[0.2, 0.7], args=(e,), dense_output=True, **options)
+    inside = abs(found.sol(0.3)[0]) + np.sum(found.sol(np.array([0.1, 0.4])).imag)
+    return np.sum(np.abs(found.y) ** 2 * np.arange(4).reshape(2, 2)) + inside
+
+
 @prog(np.array([0j, 1 + 1j]))
 def zeroabs(z):
     return np.abs(z[1]) + np.abs(z[1]) ** 2 + (z[0] * z[1]).real
@@ -352,3 +372,24 @@ def test_compiled_gradients_are_those_of_the_source(function, arguments):
     expected = srcdiff.grad(function, wrt=wrt, backend="python")(*arguments)
     for one, other in zip(expected, srcdiff.grad(function, wrt=wrt)(*arguments), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-11, atol=1e-11)
+
+
+def evolved(y0, e):
+    h = np.array([[1.0, 0.5j], [-0.5j, e]])
+    y = srcdiff.odeint(lambda y, t: -1j * (h @ y), y0, np.array([0.0, 0.5, 1.0]), rtol=1e-10, atol=1e-12)
+    number = srcdiff.odeint(lambda y, t, a: 1j * a * y, y0[0, 0], np.array([0.0, 1.0]), (e,), rtol=1e-10, atol=1e-12)
+    return np.sum(np.abs(y[-1]) ** 2 * np.array([1.0, 3.0])) + y[1, 0, 1].imag + number[1].real
+
+
+def evolved_exactly(y0, e):
+    h = np.array([[1.0, 0.5j], [-0.5j, e]])
+    last, middle = linalg.expm(-1j * h) @ y0, linalg.expm(-0.5j * h) @ y0
+    return np.sum(np.abs(last) ** 2 * np.array([1.0, 3.0])) + middle[0, 1].imag + (np.exp(1j * e) * y0[0, 0]).real
+
+
+def test_differential_equations_of_complex_states_have_the_derivatives_of_their_solutions():
+    given = planar(2, 2), 0.7
+    found = srcdiff.value_and_grad(evolved, wrt=("y0", "e"), backend="python")(*given)
+    expected = srcdiff.value_and_grad(evolved_exactly, wrt=("y0", "e"), backend="python")(*given)
+    for one, other in zip((found[0], *found[1]), (expected[0], *expected[1]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
