@@ -36,6 +36,7 @@ from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_on
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.element_sums import add_after_loops
+from srcdiff.passes.excluded_pairs import compute_for_all
 from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.growing_buffers import grow_buffers
@@ -124,6 +125,11 @@ def few_lanes(state: Compilation) -> bool:
 def has_short_axes(state: Compilation) -> bool:
     request = state.request
     return bool(request.short_axes) and on_host(state) and not request.parallel and not request.jacobian
+
+
+def divisions_never_raise(state: Compilation) -> bool:
+    """Whether the program is compiled by Numba, and a division by zero gives infinity or NaN."""
+    return state.backend == "numba" and state.request.error_model in ("", "numpy")
 
 
 def axes_of_parameters(state: Compilation, function: Function) -> dict[tuple[Value, int], int]:
@@ -255,6 +261,7 @@ SHORT_AXES = tuple(
         *CLEAN_UP,
     )
 )
+EXCLUDED_PAIRS = Pass("excluded pairs", each(compute_for_all), "branches that leave out one iteration become choices")
 STRONG_ZEROS = Pass("strong zeros", each(choose_zeros), "products that are zero if an adjoint is become choices")
 SINGLE_ITERATIONS = Pass(
     "single iterations", each(branch_on_single_iterations), "loops of one iteration at most are branches", on_host
@@ -292,6 +299,7 @@ OPTIMIZE = (
     replace(PARALLEL_LOOPS, when=lambda state: in_threads(state) and not state.request.jacobian),
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("element sums", each(add_after_loops), "what branches add to an element is a sum in a scalar", on_host),
+    replace(EXCLUDED_PAIRS, when=divisions_never_raise),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
     SINGLE_ITERATIONS,

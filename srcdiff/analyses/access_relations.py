@@ -20,6 +20,7 @@ from srcdiff.ir.nodes import (
     Coordinate,
     Copy,
     Dim,
+    If,
     Index,
     Library,
     Load,
@@ -30,6 +31,7 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
+from srcdiff.ir.types import INT
 from srcdiff.quick_dataclasses import dataclass
 
 _LONG = 8
@@ -243,7 +245,7 @@ def _is_never_shorter(loop: Loop, structure: Structure, least: int) -> bool:
 def exists(array: Value, indices: Sequence[Value], structure: Structure, block: Block) -> bool:
     """Whether the index is in bounds whenever the block runs, by the lengths of the array."""
     names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
-    domain = _domain(loops, structure, names)
+    domain = [*_domain(loops, structure, names), *_equal_numbers(block, structure, names)]
     for axis, index in enumerate(indices):
         place, length = affine(index, structure), _length(array, axis, structure)
         if place is None or length is None or not _is_negative_nowhere(place, loops, structure):
@@ -255,6 +257,27 @@ def exists(array: Value, indices: Sequence[Value], structure: Structure, block: 
         if not _is_empty(list(loops.values()), [*domain, *sizes, ends], names):
             return False
     return True
+
+
+def _equal_numbers(block: Block, structure: Structure, names: _Names) -> list[str]:
+    """What the branches around a block have found equal, of what is computed at top level."""
+    found: list[str] = []
+    for inner in structure.blocks_around(block):
+        branch = structure.owner.get(inner)
+        work = [branch.condition] if isinstance(branch, If) and inner is branch.then else []
+        while work:
+            condition = structure.definition.get(work.pop())
+            if isinstance(condition, Apply) and condition.primitive == "logical_and":
+                work += condition.args
+            elif isinstance(condition, Apply) and condition.primitive == "equal" and condition.args[0].type == INT:
+                sides = [affine(a, structure) for a in condition.args if a.type == INT]
+                known = [names.text(a, {}) for a in sides if a is not None and not _has_counter(a, structure)]
+                found += [" = ".join(known)] if len(known) == 2 else []
+    return found
+
+
+def _has_counter(expression: Affine, structure: Structure) -> bool:
+    return any(isinstance(structure.definition.get(value), Loop) for value, _ in expression.terms)
 
 
 def fills(stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block, border: int = 0) -> bool:

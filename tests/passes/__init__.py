@@ -58,6 +58,7 @@ from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_on
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.element_sums import add_after_loops
+from srcdiff.passes.excluded_pairs import compute_for_all
 from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.fold_views import fold_views
@@ -172,6 +173,7 @@ PASSES: dict[str, Run] = {
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
     "short_axes": unroll_given_axes,
+    "excluded_pairs": each(compute_for_all),
     "factored_sums": each(factor_sums),
     "loop_distribution": each(distribute_loops),
     "strong_zeros": each(choose_zeros),
