@@ -33,12 +33,12 @@ def density(log_density: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
 
 
 def logarithmic_density(log_density: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = log_density(standard(x, loc, scale), *shapes)
+    found = where_positive(log_density(standard(x, loc, scale), *shapes), shapes)
     return found if known(scale) and scale == 1 else found - np.log(scale)
 
 
 def probability(fraction: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = fraction(standard(x, loc, scale), *shapes)
+    found = where_positive(fraction(standard(x, loc, scale), *shapes), shapes)
     return found if known(scale) and scale > 0 else np.where(scale > 0, found, np.nan)
 
 
@@ -49,13 +49,21 @@ def logarithm(fraction: Any, complement: Any, x: Any, shapes: Any, loc: Any, sca
 
 
 def quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = of_probability(np.asarray(q) if is_array(q) else q, *shapes)
+    found = where_positive(of_probability(np.asarray(q) if is_array(q) else q, *shapes), shapes)
     found = found if known(scale) and scale == 1 else found * np.where(scale > 0, scale, np.nan)
     return found if known(loc) and loc == 0 else found + loc
 
 
 def upper_quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
     return quantile(of_probability, 1.0 - (np.asarray(q) if is_array(q) else q), shapes, loc, scale)
+
+
+def where_positive(found: Any, shapes: Any) -> Any:
+    """NaN where a parameter is not positive: there is no such distribution."""
+    for shape in shapes:
+        if not (known(shape) and shape > 0):
+            found = np.where(shape > 0, found, np.nan)
+    return found
 
 
 def standard(x: Any, loc: Any, scale: Any) -> Any:
@@ -280,6 +288,10 @@ def laplace_sf(y: Any) -> Any:
     return np.where(y > 0, half, 1.0 - half)
 
 
+def laplace_isf(q: Any) -> Any:
+    return -laplace_ppf(q)
+
+
 def laplace_ppf(q: Any) -> Any:
     return np.where(q > 0.5, -np.log(2.0 - 2.0 * np.maximum(q, 0.5)), np.log(2.0 * np.minimum(q, 0.5)))
 
@@ -325,8 +337,12 @@ def cauchy_sf(y: Any) -> Any:
 
 
 def cauchy_ppf(q: Any) -> Any:
-    inner = np.tan(np.pi * (np.where((q > 0) & (q < 1), q, 0.5) - 0.5))
+    inner = -1.0 / np.tan(np.pi * np.where((q > 0) & (q < 1), q, 0.5))
     return np.where((q > 0) & (q < 1), inner, np.where(q == 0, -np.inf, np.where(q == 1, np.inf, np.nan)))
+
+
+def cauchy_isf(q: Any) -> Any:
+    return -cauchy_ppf(q)
 
 
 def halfnorm_logpdf(y: Any) -> Any:
@@ -384,15 +400,15 @@ def weibull_isf(q: Any, c: Any) -> Any:
 def poisson_logpmf(k: Any, mu: Any) -> Any:
     inside = (k >= 0) & (k == np.floor(k))
     inner = np.where(inside, k, 0.0)
-    return np.where(inside, xlogy(inner, mu) - gammaln(inner + 1.0) - mu, -np.inf)
+    return np.where(mu >= 0, np.where(inside, xlogy(inner, mu) - gammaln(inner + 1.0) - mu, -np.inf), np.nan)
 
 
 def poisson_cdf(k: Any, mu: Any) -> Any:
-    return np.where(k >= 0, gammaincc(np.where(k >= 0, k, 0.0) + 1.0, mu), 0.0)
+    return np.where(mu >= 0, np.where(k >= 0, gammaincc(np.where(k >= 0, k, 0.0) + 1.0, mu), 0.0), np.nan)
 
 
 def poisson_sf(k: Any, mu: Any) -> Any:
-    return np.where(k >= 0, gammainc(np.where(k >= 0, k, 0.0) + 1.0, mu), 1.0)
+    return np.where(mu >= 0, np.where(k >= 0, gammainc(np.where(k >= 0, k, 0.0) + 1.0, mu), 1.0), np.nan)
 
 
 def binom_logpmf(k: Any, n: Any, p: Any) -> Any:
@@ -400,7 +416,7 @@ def binom_logpmf(k: Any, n: Any, p: Any) -> Any:
     inside = (k >= 0) & (k <= n) & (k == np.floor(k))
     inner = np.where(inside, k, 0.0)
     choices = gammaln(n + 1.0) - gammaln(inner + 1.0) - gammaln(n - inner + 1.0)
-    return np.where(inside, choices + xlogy(inner, p) + xlog1py(n - inner, -p), -np.inf)
+    return where_valid(np.where(inside, choices + xlogy(inner, p) + xlog1py(n - inner, -p), -np.inf), n, p)
 
 
 def binom_cdf(k: Any, n: Any, p: Any) -> Any:
@@ -408,7 +424,7 @@ def binom_cdf(k: Any, n: Any, p: Any) -> Any:
     inside = (k >= 0) & (k < n)
     inner = np.where(inside, k, 0.0)
     rest = np.where(inside, n - inner, 1.0)
-    return np.where(inside, betaincc(inner + 1.0, rest, p), np.where(k >= n, 1.0, 0.0))
+    return where_valid(np.where(inside, betaincc(inner + 1.0, rest, p), np.where(k >= n, 1.0, 0.0)), n, p)
 
 
 def binom_sf(k: Any, n: Any, p: Any) -> Any:
@@ -416,7 +432,12 @@ def binom_sf(k: Any, n: Any, p: Any) -> Any:
     inside = (k >= 0) & (k < n)
     inner = np.where(inside, k, 0.0)
     rest = np.where(inside, n - inner, 1.0)
-    return np.where(inside, betainc(inner + 1.0, rest, p), np.where(k >= n, 0.0, 1.0))
+    return where_valid(np.where(inside, betainc(inner + 1.0, rest, p), np.where(k >= n, 0.0, 1.0)), n, p)
+
+
+def where_valid(found: Any, n: Any, p: Any) -> Any:
+    """NaN where there is no such binomial distribution."""
+    return np.where((n >= 0) & (p >= 0) & (p <= 1), found, np.nan)
 
 
 def bernoulli_logpmf(k: Any, p: Any) -> Any:
@@ -537,10 +558,12 @@ _continuous("expon", "", logpdf=expon_logpdf, cdf=expon_cdf, sf=expon_sf, logsf=
 _continuous("uniform", "", logpdf=uniform_logpdf, cdf=uniform_cdf, sf=uniform_sf, ppf=uniform_ppf)
 _continuous("lognorm", "s", logpdf=lognorm_logpdf, cdf=lognorm_cdf, sf=lognorm_sf, logcdf=lognorm_logcdf,
             logsf=lognorm_logsf, ppf=lognorm_ppf, isf=lognorm_isf)
-_continuous("laplace", "", logpdf=laplace_logpdf, cdf=laplace_cdf, sf=laplace_sf, ppf=laplace_ppf)
+_continuous("laplace", "", logpdf=laplace_logpdf, cdf=laplace_cdf, sf=laplace_sf, ppf=laplace_ppf,
+            isf=laplace_isf)
 _continuous("logistic", "", logpdf=logistic_logpdf, cdf=logistic_cdf, sf=logistic_sf, logcdf=logistic_logcdf,
             logsf=logistic_logsf, ppf=logistic_ppf, isf=logistic_isf)
-_continuous("cauchy", "", logpdf=cauchy_logpdf, cdf=cauchy_cdf, sf=cauchy_sf, ppf=cauchy_ppf)
+_continuous("cauchy", "", logpdf=cauchy_logpdf, cdf=cauchy_cdf, sf=cauchy_sf, ppf=cauchy_ppf,
+            isf=cauchy_isf)
 _continuous("halfnorm", "", logpdf=halfnorm_logpdf, cdf=halfnorm_cdf, sf=halfnorm_sf, ppf=halfnorm_ppf,
             logsf=halfnorm_logsf, isf=halfnorm_isf)
 _continuous("weibull_min", "c", logpdf=weibull_logpdf, cdf=weibull_cdf, sf=weibull_sf, logsf=weibull_logsf,

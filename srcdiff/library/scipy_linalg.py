@@ -26,6 +26,9 @@ def solve_triangular(
 ) -> Any:
     a, b = of_one_type(floats(a), floats(b))
     require_matrix(a)
+    for i in range(0 if unit_diagonal else len(a)):
+        if a[i, i] == 0:
+            raise np.linalg.LinAlgError("singular matrix: an element of the diagonal is zero")
     a = with_unit_diagonal(a) if unit_diagonal else a
     a = a.conj() if trans == 2 or trans == "C" else a
     return substituted(a, b, lower, trans == 1 or trans == 2 or trans == "T" or trans == "C")

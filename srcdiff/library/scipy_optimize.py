@@ -448,6 +448,10 @@ def linear_sum_assignment(cost_matrix: Any, maximize: Any = False) -> Any:
     cost = np.asarray(given.T) if is_tall else np.asarray(given)
     sign = -1.0 if maximize else 1.0
     rows, columns = cost.shape
+    for i in range(rows):
+        for j in range(columns):
+            if not sign * cost[i, j] > -np.inf:
+                raise ValueError("matrix contains invalid numeric entries")
     u, v, shortest = np.zeros(rows), np.zeros(columns), np.empty(columns)
     path = np.full(columns, -1)
     of_row, of_column = np.full(rows, -1), np.full(columns, -1)

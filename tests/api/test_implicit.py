@@ -293,6 +293,11 @@ def test_scipy_second_order(name):
     )
 
 
+def test_costs_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="invalid numeric entries"):
+        srcdiff.grad(assigned, backend="python")(np.array([[1.0, np.nan], [2.0, 3.0]]))
+
+
 def test_a_root_without_a_change_of_sign_raises():
     with pytest.raises(ValueError, match="different signs"):
         srcdiff.grad(lambda p: so.brentq(cubic, 2.0, 3.0, args=(p,)), backend="python")(2.0)

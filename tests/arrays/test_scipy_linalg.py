@@ -147,3 +147,10 @@ def test_single_precision_stays():
 def test_options_that_are_not_supported_are_refused():
     with pytest.raises(srcdiff.DifferentiationError, match="pivoting"):
         srcdiff.grad(lambda a: np.sum(sl.qr(a, pivoting=True)[0]), backend="python")(A)
+
+
+def test_a_triangle_with_a_zero_on_the_diagonal_raises():
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        srcdiff.grad(lambda a: np.sum(sl.solve_triangular(a, np.ones(2))), backend="python")(
+            np.triu([[1.0, 2], [3, 0]])
+        )

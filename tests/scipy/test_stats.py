@@ -241,3 +241,36 @@ def test_refusals(reason):
         srcdiff.grad(REFUSED[reason], backend="python")(1.0)
     assert reason in str(refusal.value)
     assert "stats." in str(refusal.value).split("\n", 2)[1] + str(refusal.value)
+
+
+INVALID = {
+    "gamma": (-1.0,),
+    "beta": (1.0, -2.0),
+    "chi2": (-3.0,),
+    "lognorm": (-0.8,),
+    "weibull_min": (-1.5,),
+    "poisson": (-1.0,),
+    "binom": (5, 1.3),
+    "bernoulli": (-0.4,),
+}
+
+
+@pytest.mark.parametrize("distribution", INVALID)
+def test_a_distribution_that_does_not_exist_has_no_numbers(distribution):
+    of, shapes = getattr(stats, distribution), INVALID[distribution]
+    density = of.logpdf if hasattr(of, "logpdf") else of.logpmf
+
+    def both(x, *shapes):
+        return np.array([density(x, *shapes), of.cdf(x, *shapes)])
+
+    assert np.isnan(both(1.0, *shapes)).all()
+    assert np.isnan(srcdiff.differentiable(both, backend="python")(1.0, *shapes)).all()
+
+
+def test_quantiles_of_tiny_probabilities():
+    def both(q):
+        return np.array([stats.cauchy.isf(q), stats.laplace.isf(q), stats.cauchy.ppf(q)])
+
+    found = srcdiff.differentiable(both, backend="python")(1e-20)
+    np.testing.assert_allclose(found[:2], both(1e-20)[:2], rtol=1e-13)
+    assert found[2] == pytest.approx(-1e20 / np.pi)
