@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,8 @@ def quad(
     integral = 0.0
     for i in range(len(lows)):
         integral += of_part(lows[i], highs[i])[0]
+    if not error <= max(epsabs, epsrel * abs(integral)):
+        warnings.warn("the integral is less accurate than `epsabs` and `epsrel` ask for", stacklevel=2)
     return integral, error
 
 

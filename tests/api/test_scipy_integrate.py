@@ -209,6 +209,14 @@ def test_integrals_of_functions(integral):
     srcdiff.check(integral, 0.3, 0.7, order=2, backend="python")
 
 
+def test_an_integral_that_is_not_accurate_warns():
+    def integral(p):
+        return si.quad(lambda x: np.sin(p * x) / x, 0.0, np.inf)[0]
+
+    with pytest.warns(UserWarning, match="less accurate than `epsabs` and `epsrel` ask for"):
+        srcdiff.grad(integral, backend="python")(1.0)
+
+
 def test_integrals_compiled():
     value, slope = srcdiff.value_and_grad(half_infinite, wrt="p")(0.0, 0.7)
     assert value == pytest.approx(0.5 * np.sqrt(np.pi / 0.7))
