@@ -24,9 +24,8 @@ from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.ir.types import FLOAT
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.checks import Checks, Names, Opened, Step, same_constant
-from srcdiff.signature.conversion import converter, gradient_converter, has_identity
+from srcdiff.signature.conversion import converter, gradient_converter, has_identity, is_one_of
 from srcdiff.signature.descriptions import Description, is_passed
-from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.keys import is_stored
 from srcdiff.signature.layouts import Layout
 from srcdiff.signature.record_layouts import RecordLayout, UnusableField
@@ -176,7 +175,7 @@ class DirectArguments:
     def with_identity(self, kinds: Set[type]) -> list[str]:
         """The containers of the lists in the arguments, and of the instances of some classes."""
         found = [x for one in self.opened for x in _nodes(one)]
-        return [x.text for x in found if has_identity(x.value) or class_of_value(x.value) in kinds]
+        return [x.text for x in found if has_identity(x.value) or is_one_of(x.value, kinds)]
 
 
 def _nodes(x: Opened) -> Iterator[Opened]:

@@ -362,12 +362,13 @@ class Specialisation:
         known = set(outside)
         for found in (x for a in args for x in with_identity(a, reading.written_kinds)):
             if id(found) in known:
-                what = "list" if isinstance(found, list) else f"instance of `{type(found).__name__}`"
+                plain = "list" if isinstance(found, list) else "dictionary" if isinstance(found, dict) else ""
+                what = plain or f"instance of `{type(found).__name__}`"
                 function = f"`{self.owner.function.__name__}`"
                 message = f"the same {what} is passed twice"
                 if id(found) in outside:
                     message = f"the same {what} is passed and read from outside by {function}"
-                message += "" if isinstance(found, list) else f", and {function} writes to its attributes"
+                message += "" if plain else f", and {function} writes to its attributes"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
             known.add(id(found))
 

@@ -30,6 +30,7 @@ from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
 from srcdiff.frontend.interpreter.contents import contents_of_result
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
+from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import new_list
@@ -129,6 +130,10 @@ def read(
             first = first or DifferentiationError(
                 _one_a_line([_reached(p, reader.reached.get(p, reader.led_to)) for p in error.problems])
             )
+            needed = {reader.needs_objects[p] for p in error.problems if p in reader.needs_objects} - stateful
+            if needed:
+                stateful |= needed
+                continue
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None
@@ -224,7 +229,7 @@ def _read(
         reader.told_options,
         tuple(reader.differences.values()),
         tuple(_changed_lists(reader, seen, before)),
-        frozenset(reader.stateful),
+        _written_kinds(reader),
         tuple(reader.held_outside),
         tuple(_changed_attributes(reader, given, before)),
         any(isinstance(o, Library) and is_seen(o.function) for o in walk(main.body)),
@@ -239,6 +244,13 @@ def _changed_attributes(reader: Reader, given: Iterable[Object], before: Mapping
     for key, x in reader.cells.items():
         if isinstance(key, tuple) and key[0] in kinds and before.get(key) is not x:
             yield f"{kinds[key[0]].__name__}.{key[1]}"
+
+
+def _written_kinds(reader: Reader) -> frozenset[Any]:
+    """The classes whose instances are written; `dict` if a dictionary of the caller is."""
+    sites = {site.site if isinstance(site, KeysAtRunTime) else site for site in reader.stateful}
+    of_arguments = any(isinstance(site, tuple) and site[0] == "argument" for site in sites)
+    return frozenset(reader.stateful | {dict}) if of_arguments else frozenset(reader.stateful)
 
 
 def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:

@@ -7,7 +7,9 @@ from types import ModuleType
 from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
+    cached_functions,
     complex_numbers,
+    copying,
     declared_derivatives,
     external_functions,
     implicit_functions,

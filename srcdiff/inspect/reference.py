@@ -213,13 +213,19 @@ def _read(prefix: str, kind: type) -> list[str]:
 # -- the language ----------------------------------------------------------------------------------------------------
 
 
+_MORE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    *(("functools", ()), ("itertools", ()), ("operator", ()), ("copy", ()), ("dataclasses", ())),
+    ("bisect", ("bisect.bisect",)),
+)
+
+
 def builtin_functions() -> Table:
     """The functions of Python that can be called, beside those of whole arrays."""
     named = {n.partition(".")[2] for row in PRIMITIVES.values() for n in row.names if n.startswith("builtins.")}
     of_math = {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
     of_math |= {f"math.{name}" for name in mathematics.BY_NAME}  # also those that this Python does not have
     rows = [("Python", sorted({*(f.__name__ for f in _functions_of("builtins")), *named, "print"}))]
-    for module, more in (("math", of_math), ("functools", ()), ("itertools", ()), ("operator", ())):
+    for module, more in (("math", of_math), *_MORE):
         names = {f"{module}.{f.__name__}" for f in _functions_of(module)}
         rows.append((f"`{module}`", sorted(names.union(more))))
     return Table("Functions of Python", ("of", "functions"), _listed(rows))

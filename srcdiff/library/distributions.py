@@ -456,9 +456,7 @@ def bernoulli_sf(k: Any, p: Any) -> Any:
 
 
 def multivariate_normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
-    """By the Cholesky factor of the covariance. Only the lower triangle is read."""
-    if allow_singular:
-        unsupported("`allow_singular`")
+    """By the Cholesky factor of the covariance. Only the lower triangle is read. A singular one raises in any case."""
     x = np.asarray(x) if is_array(x) else np.expand_dims(x + 0.0, 0)
     moved = x - (0.0 if mean is None else np.asarray(mean) if is_array(mean) else mean)
     if moved.ndim > 2:

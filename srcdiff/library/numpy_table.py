@@ -8,6 +8,7 @@ import numpy as np
 
 from srcdiff.library import (
     arranging,
+    bisection,
     building,
     fourier,
     indices,
@@ -73,7 +74,7 @@ TAKES_COMPLEX = frozenset(
 ORDERS = frozenset(sorting.FUNCTIONS.values()) | {sorting.sort_in_place, sorting.partition_in_place}
 """The functions that compare numbers by size."""
 
-STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
+STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS, **bisection.FUNCTIONS}
 """By the function of the standard library."""
 
 _NAMED = (

@@ -75,9 +75,14 @@ def with_identity(value: Any, kinds: Set[type], around: tuple[int, ...] = ()) ->
     """The lists in an argument, and the instances of these classes; an instance may refer to one `around` it."""
     if id(value) in around:
         return []
-    own = [value] if has_identity(value) or class_of_value(value) in kinds else []
+    own = [value] if has_identity(value) or is_one_of(value, kinds) else []
     parts = [x for x in parts_of(value) or () if type(x) is not float]
     return own + [found for x in parts for found in with_identity(x, kinds, (*around, id(value)))]
+
+
+def is_one_of(value: Any, kinds: Set[type]) -> bool:
+    """Whether it is an instance of one of these classes; `dict` stands for all dictionaries."""
+    return class_of_value(value) in kinds or (dict in kinds and isinstance(value, dict))
 
 
 def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:

@@ -126,12 +126,12 @@ def test_a_key_that_is_not_there_raises_as_in_python():
         srcdiff.grad(missing, backend="python")(1.0)
 
 
-OUTSIDE = {"a": 1.0}
+OUTSIDE = {1: 1.0}
 
 
 def changes_outside(x):
-    OUTSIDE["a"] = x
-    return OUTSIDE["a"]
+    OUTSIDE[1] = x
+    return OUTSIDE[1]
 
 
 def key_at_run_time(x, n):
@@ -166,7 +166,7 @@ def made_anew_in_a_loop(x, n):
 @pytest.mark.parametrize(
     ("function", "arguments", "said"),
     [
-        (changes_outside, (1.0,), "this dictionary is from outside"),
+        (changes_outside, (1.0,), "is from outside and has integers as keys"),
         (key_at_run_time, (1.0, 3), "must be known at compile time"),
         (either_of_two, (1.5,), "may be either of two"),
         (made_anew_in_a_loop, (1.5, 2), "either of two dictionaries that are changed"),
@@ -293,3 +293,71 @@ def moved_in_a_loop(x):
 def test_an_order_of_keys_that_depends_on_the_path_is_refused(function):
     with pytest.raises(DifferentiationError, match="in another order on some path"):
         srcdiff.grad(function, backend="python")(0.7)
+
+
+# -- dictionaries from outside ----------------------------------------------------------------------------------------
+
+SHARED = {"a": 1.0}
+
+
+class Machine:
+    def __init__(self):
+        self.data, self.info, self.shared = {}, {"n": 2.0, "list": [1.0]}, SHARED
+
+    def run(self, x):
+        self.data["last"] = x[0]
+        self.data["last"] *= 2.0
+        self.info["n"] += x[1]
+        self.info["list"].append(x[2])
+        self.shared["a"] += x[0]
+        for v in x:
+            if "sum" in self.data:
+                self.data["sum"] += v
+            else:
+                self.data["sum"] = 2.0 * v
+        return self.data["last"] * self.info["n"] * self.data["sum"] + sum(self.info["list"]) * SHARED["a"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dictionaries_of_outside_objects_are_changed_during_the_call_only(backend):
+    machine, x = Machine(), np.array([0.5, 1.2, -0.3])
+    srcdiff.check(machine.run, x, backend=backend)
+    assert (machine.data, machine.info, SHARED) == ({}, {"n": 2.0, "list": [1.0]}, {"a": 1.0})
+    gradient = srcdiff.value_and_grad(machine.run, backend=backend)
+    assert gradient(x)[0] == pytest.approx(1.0 * 3.2 * 1.9 + 0.7 * 1.5)
+    machine.data["sum"] = 1.0  # another key: the program is read anew
+    machine.info["n"] = 3.0
+    assert gradient(x)[0] == pytest.approx(1.0 * 4.2 * 2.4 + 0.7 * 1.5)
+
+
+def changed_by_one_of_two_names(first, second):
+    first["a"] += second["a"]
+    return first["a"] * second["a"]
+
+
+def test_a_dictionary_that_is_changed_cannot_be_passed_twice():
+    gradient, same = srcdiff.grad(changed_by_one_of_two_names, backend="python"), {"a": 2.0}
+    assert gradient({"a": 2.0}, {"a": 3.0}) == {"a": 3.0}
+    with pytest.raises(DifferentiationError, match="the same dictionary is passed twice"):
+        gradient(same, same)
+    with pytest.raises(DifferentiationError, match="the same dictionary is passed and read from outside"):
+        srcdiff.grad(adds_to_shared, backend="python")(SHARED)
+
+
+def adds_to_shared(given):
+    SHARED["a"] += 1.0
+    return given["a"] ** 2
+
+
+def perhaps_there(x):
+    d = {"a": x[0]}
+    for v in x:
+        if v > 0:
+            d["b"] = d.get("b", 0.0) + v
+        else:
+            d["a"] *= 2.0
+    return d["a"] * d["b"] + d.get("c", x[1])
+
+
+def test_get_of_a_key_that_is_there_on_some_paths_only():
+    srcdiff.check(perhaps_there, np.array([0.5, 1.2, -0.3]), backend="python")

@@ -163,3 +163,17 @@ def test_structures_from_outside_cannot_be_changed() -> None:
 
     with pytest.raises(srcdiff.DifferentiationError, match="cannot be changed"):
         srcdiff.grad(grows, backend="python")(0.3)
+
+
+def named_and_called(x):
+    by_name = dict(zip(["a", "b", "c"], x, strict=False))
+    functions = [lambda v: v * v, np.sin, lambda v: v]
+    called = sum([f(v) for f, v in zip(functions, x, strict=False)])
+    return by_name["a"] * by_name["c"] + called + sum([v * len(n) for v, n in zip(x, ["aa", "b"], strict=False)])
+
+
+def test_names_and_functions_are_zipped_with_arrays_that_have_enough_elements():
+    x = np.array([0.5, 1.2, -0.3])
+    srcdiff.check(named_and_called, x, backend="python")
+    with pytest.raises(ValueError, match=r"argument 2 of zip\(\) has fewer elements than another argument"):
+        srcdiff.grad(named_and_called, backend="python")(x[:2])

@@ -425,17 +425,6 @@ def with_own_access(x):
     return Own(x).b
 
 
-def walked(body, n):
-    if n == 0:
-        return body.x
-    body.step(0.1)
-    return walked(body, n - 1)
-
-
-def in_recursion(x):
-    return walked(Body(x, 1.0), 3)
-
-
 def written_by_an_inner_function(x):
     body = Body(x, 1.0)
 
@@ -452,7 +441,6 @@ def written_by_an_inner_function(x):
         (either_of_two, "either of two instances of `Body`"),
         (of_another_kind, "an attribute of a float cannot be assigned"),
         (with_own_access, "which is not supported"),
-        (in_recursion, "a recursive function uses an instance of `Body`"),
         (written_by_an_inner_function, "assigns `later`"),
         (lambda x: Body(x, 1.0).speed, "`Body` has no `speed`; it has x, v, t, trace"),
     ],

@@ -1,14 +1,16 @@
 """The standard library: values of its functions at the edges of their domains, and refusals."""
 
 # Written as users write.
-# ruff: noqa: B905, F507, UP031
+# ruff: noqa: B905, F507, RUF005, UP031
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -377,3 +379,111 @@ def test_parts_of_the_language_that_few_programs_use(function, slope):
 
     assert value == function(1.5)
     assert derivative == pytest.approx(slope, rel=1e-15)
+
+
+# -- bisect, clocks, caches -------------------------------------------------------------------------------------------
+
+
+def looked_up(x, v):
+    knots = np.sort(x)
+    listed = list(knots)
+    return knots[bisect.bisect(knots, v) - 1] * v + listed[bisect.bisect_left(listed, v, 0, 2)] * bisect.bisect(x, 9.0)
+
+
+class Timed:
+    def __init__(self, x):
+        self.x, self.started, self.last = x, time.time(), None
+
+    def square(self):
+        if self.last is None:
+            self.last = time.perf_counter()
+        self.last = time.monotonic()
+        return self.x**2
+
+
+def timed(x):
+    timer = Timed(x[0])
+    for _ in range(3):
+        timer.square()
+    return timer.square() * x[1]
+
+
+@functools.cache
+def nodes(n):
+    return np.linspace(0.0, 1.0, n)
+
+
+@functools.cache
+def doubled(x):
+    return 2.0 * x
+
+
+def with_caches(x):
+    return np.sum(nodes(3) * x) * doubled(x[0])
+
+
+def with_tuples(x):
+    squares, positive = tuple(v * v for v in x), tuple(x[x > 0])
+    total = 0.0 if isinstance(squares, tuple) else 100.0
+    for v in squares:
+        total += v
+    return total + squares[1] * len(squares) + sum(positive) + max(squares)
+
+
+def with_repeated_arrays(x):
+    n = int(x[1] * 3)
+    matrices, state = [np.outer(x, x)] * n, x
+    for k, a in enumerate(matrices):
+        state = a @ state + k
+    return np.sum(state) + len(matrices)
+
+
+def with_joined_lists(x):
+    history = [v for v in x]
+    for k in range(len(x)):
+        history = history + [history[-1] * x[k]]
+    twice = history + history
+    twice[0] = 9.0
+    return sum(history) * sum(twice) + history[0]
+
+
+PROGRAMS = [lambda x: looked_up(x, 0.7), timed, with_caches, with_tuples, with_repeated_arrays, with_joined_lists]
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_bisection_clocks_caches_tuples_and_lists(function):
+    x = np.array([0.5, 1.2, -0.3])
+    srcdiff.check(function, x, backend="python")
+    assert srcdiff.value_and_grad(function, backend="python")(x)[0] == pytest.approx(function(x))
+
+
+@functools.lru_cache
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+@functools.lru_cache
+def listed(n):
+    return [1.0, n]
+
+
+def writes_to_a_cached_array(x):
+    a = nodes(3)
+    a[0] += x
+    return np.sum(a)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: x * (time.time() - time.time()), "computes with the time"),
+        (lambda x: x if time.time() else 2.0 * x, "computes with the time"),
+        (lambda x: x * np.sin(time.time()), "an instance of `TimeOfDay` is used where a number is needed"),
+        (lambda x: x * fibonacci(5), "`fibonacci` is cached by `lru_cache`"),
+        (lambda x: x * listed(5)[1], "`listed` is cached by `lru_cache` and returns a list"),
+        (writes_to_a_cached_array, "this writes to an array that may be a view"),
+    ],
+)
+def test_what_clocks_and_caches_do_not_allow(function, said):
+    with pytest.raises(srcdiff.DifferentiationError, match=said):
+        srcdiff.grad(function, backend="python")(1.5)

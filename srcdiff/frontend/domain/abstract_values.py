@@ -80,6 +80,8 @@ class Record(Parts):
     kind: Layout
     site: Any = field(default=None, compare=False)
     """The program point that creates a dictionary. If one of these dictionaries is changed, all become objects."""
+    is_outside: bool = field(default=False, compare=False)
+    """Whether it is a dictionary from outside that can become an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +140,20 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
+class Namespace(Record):
+    """`x.__dict__`: the attributes of an instance, as a dictionary that sees later changes."""
+
+    of: Record | Object | None = None
+
+    def remade(self, parts: Iterable[Abstract]) -> Self:
+        return Record(tuple(parts), self.kind)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
 class View(Tuple):
     """`keys()`, `values()` or `items()` of a dictionary that is changed: what they give now. They see later changes."""
 
-    of: Object | None = None
+    of: Object | Namespace | None = None
     way: str = "values"
 
     def remade(self, parts: Iterable[Abstract]) -> Self:

@@ -93,6 +93,10 @@ class Reader(Shapes):
         """Syntax outside the language that has been reported already."""
         self.culprits: dict[Problem, ast.AST] = {}
         """The branch or loop after which a name has two types."""
+        self.tuples: set[List] = set()
+        """The lists that are tuples in Python: their length is known at run time only."""
+        self.needs_objects: dict[Problem, type] = {}
+        """The problems that may be gone if the instances of a class are read as objects with identity."""
         self.early: list[Problem] = []
         """Reads of values that no iteration has assigned yet."""
         self.poisoned: dict[Any, Abstract] = {}

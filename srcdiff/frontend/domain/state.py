@@ -107,6 +107,8 @@ class Context:
     """The calls being inlined: functions with their arguments, known lists both by identity and by kind."""
     unit_frame: Frame | None = None
     """The call of the recursive function that is being read."""
+    unit_objects: frozenset[int] = frozenset()
+    """The numbers of the objects whose attributes this recursive function is given."""
     lists_given: frozenset[List] = frozenset()
     """The lists that this recursive function can reach."""
     lent: frozenset[Value] = frozenset()

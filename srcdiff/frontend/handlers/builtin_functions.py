@@ -179,6 +179,11 @@ def call_reversed(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 
 @handles(tuple, consumes=True)
 def call_tuple(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:
+    found = iteration_over(reader, of, node)
+    if isinstance(found, Iteration) and not isinstance(found.length, Static):
+        handle = list_of_iteration(reader, found, node)
+        reader.tuples.add(handle)
+        return handle
     return Tuple(unpacked(reader, of, node))
 
 
@@ -189,6 +194,11 @@ def call_list(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstra
         return new_list(reader, found)
     if isinstance(found.length, Static) and found.length.value <= 16:
         return new_list(reader, tuple(found.element(Static(k)) for k in range(found.length.value)))
+    return list_of_iteration(reader, found, node)
+
+
+def list_of_iteration(reader: Reader, found: Iteration, node: ast.AST) -> List:
+    """A new list of elements whose number is known at run time."""
     handle = new_list(reader, ())
     for_each(reader, node, found, lambda item: append(reader, handle, item, node))
     return handle

@@ -163,7 +163,7 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
         return opened_container(reader, x.kind.kind, list(items))
     if isinstance(x, Structured):
         return boxed(reader, x, list(items)) if x.kind.kind in reader.stateful else x.remade(items)
-    if isinstance(x, Record) and x.kind.kind in reader.stateful:
+    if isinstance(x, Record) and x.kind.kind in reader.stateful and not x.kind.is_mapping:
         kind, node = x.kind.kind, reader.frame.node
         extra = {name: Poison(no_field(reader, kind, name, node)) for name in x.kind.extra}
         return new_object(reader, kind, {**dict(zip(map(str, x.kind.names), items, strict=True)), **extra}, node)

@@ -42,7 +42,9 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.assignments import set_attribute
 from srcdiff.frontend.interpreter.attributes import attribute_of
+from srcdiff.frontend.interpreter.dictionaries import write_own
 from srcdiff.frontend.interpreter.evaluation import call_value, known_value
 from srcdiff.frontend.interpreter.instances import in_class, own_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -55,6 +57,7 @@ from srcdiff.frontend.source.guards import Constant, Summary
 from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
+from srcdiff.library.clocks import CLOCKS, NOW
 from srcdiff.library.language import event_settings
 from srcdiff.signature.jit_classes import standing_for
 
@@ -108,7 +111,9 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
         case Object():
             return (x.kind,)
         case List():
-            return (typed.List if x in reader.typed else list,)
+            if x in reader.typed or x in reader.tuples:
+                return (typed.List if x in reader.typed else tuple,)
+            return (list, tuple) if reader.tuples else (list,)
         case Slice():
             return (slice,)
         case Range():
@@ -281,6 +286,33 @@ def call_getattr(reader: Reader, node: ast.AST, x: Abstract, name: Abstract, def
     if default is not MISSING and not is_there(reader, x, known, node):
         return default
     written = ast.Attribute(value=ast.Constant(None), attr=known, ctx=ast.Load())
+    return attribute_of(reader, x, ast.copy_location(written, node))
+
+
+@handles(setattr)
+def call_setattr(reader: Reader, node: ast.AST, x: Abstract, name: Abstract, value: Abstract, /) -> Abstract:
+    set_attribute(reader, x, constant_name(reader, name, node), value, node)
+    return Static(None)
+
+
+@handles(object.__setattr__)
+def call_setattr_of_object(reader: Reader, node: ast.AST, x: Abstract, name: Abstract, value: Abstract, /) -> Abstract:
+    """The way to assign an attribute of a frozen dataclass."""
+    if not is_instance(x) or isinstance(in_class(class_of(x), constant_name(reader, name, node)), property):
+        reader.refuse("SD102", node, f"`object.__setattr__` of {in_words(reader, x)} is not supported")
+    write_own(reader, x, name, value, node)
+    return Static(None)
+
+
+@handles(*CLOCKS)
+def call_clock(reader: Reader, node: ast.AST) -> Abstract:
+    """A program may read the time and store it, but not compute with it."""
+    return Static(NOW)
+
+
+@handles(vars)
+def call_vars(reader: Reader, node: ast.AST, x: Abstract, /) -> Abstract:
+    written = ast.Attribute(value=ast.Constant(None), attr="__dict__", ctx=ast.Load())
     return attribute_of(reader, x, ast.copy_location(written, node))
 
 

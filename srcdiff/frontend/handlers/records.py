@@ -16,6 +16,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Arguments,
     Keywords,
+    Namespace,
     Object,
     Record,
     Static,
@@ -36,6 +37,7 @@ from srcdiff.frontend.interpreter.dictionaries import (
     write_item,
 )
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with, known_value
+from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import (
     in_class,
@@ -49,7 +51,7 @@ from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.made_dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
-from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.presence import checked, needed
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
 from srcdiff.ir.nodes import Value
@@ -242,17 +244,30 @@ def dictionary_copy(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
 
 @method("dictionary", "get")
 def dictionary_get(
-    reader: Reader, node: ast.AST, owner: Record, key: Abstract, default: Abstract = Static(None)
+    reader: Reader, node: ast.AST, owner: Record | Object, key: Abstract, default: Abstract = Static(None)
 ) -> Abstract:
-    position = key_position(reader, owner, key, node)
-    return default if position is None else owner.items[position]
+    if not isinstance(owner, Object):
+        position = key_position(reader, owner, key, node)
+        return default if position is None else owner.items[position]
+    there = is_there(reader, owner, key, node)
+    if isinstance(there, Static):
+        return read_item(reader, owner, key, node) if there.value else default
+    result = (reader.frame.number, "%choice")
+
+    def side(found: Callable[[], Abstract]) -> Callable[[], None]:
+        return lambda: reader.cells.update({result: found()})
+
+    assert isinstance(there, Value)
+    branch_on(reader, there, side(lambda: read_item(reader, owner, key, node)), side(lambda: default))
+    return checked(reader, left_by_branches(reader, result), "the result", node)
 
 
 @method("dictionary", "update")
 def dictionary_update(
     reader: Reader, node: ast.AST, owner: Abstract, /, *others: Abstract, **items: Abstract
 ) -> Abstract:
-    changed(reader, owner, node)
+    if not isinstance(owner, Namespace):
+        changed(reader, owner, node)
     for other in others:
         more = needed(reader, other, node)
         if not (isinstance(more, Record) and more.kind.is_mapping):

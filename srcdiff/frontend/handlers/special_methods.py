@@ -11,6 +11,7 @@ from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
     Lazy,
+    Namespace,
     Object,
     Record,
     Static,
@@ -119,7 +120,7 @@ def in_place_operator(
     return None if found is None or is_declined(found) else found
 
 
-@comparison_of(Record, Object)
+@comparison_of(Record, Object, Namespace)
 def comparison_operator(
     reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
     Abstract,
     Element,
     Items,
@@ -64,7 +65,27 @@ def dtype_of(reader: Reader, dtype: Abstract, node: ast.AST) -> str:
     reader.refuse("SD201", node, f"an array must hold {held}")
 
 
+def spelled_out(reader: Reader, x: Abstract) -> Abstract:
+    """A list that spells out the dtype of a structured array, `[("mass", float), ...]`, as a constant."""
+    found = _constants(reader, x) if isinstance(x, List) else MISSING
+    return x if found is MISSING else Static(found)
+
+
+def _constants(reader: Reader, x: Abstract) -> Any:
+    """The value of nested lists and tuples of constants; `MISSING` for anything else."""
+    if isinstance(x, Static):
+        return x.value
+    contents = contents_of_list(reader, x) if isinstance(x, List) else x
+    if not isinstance(contents, Tuple | Items):
+        return MISSING
+    parts = [_constants(reader, item) for item in contents.items]
+    if any(part is MISSING for part in parts):
+        return MISSING
+    return parts if isinstance(contents, Items) else tuple(parts)
+
+
 def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
+    dtype = spelled_out(reader, dtype)
     if is_array_value(of) and is_none(dtype):
         return call_copy(reader, node, of)
     if isinstance(of, List) and isinstance(contents_of_list(reader, of), Stored):
@@ -170,6 +191,7 @@ def the_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
 def new_array(
     reader: Reader, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
 ) -> Abstract:
+    dtype = spelled_out(reader, dtype)
     records = structured_dtype(dtype)
     if records is not None:
         axes = known_elements(reader, shape)

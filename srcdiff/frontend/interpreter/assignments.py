@@ -123,25 +123,27 @@ def assign_target(reader: Reader, target: ast.expr, value: Abstract) -> None:
 
 
 def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> None:
-    owner = needed(reader, evaluate(reader, target.value), target)
+    set_attribute(reader, needed(reader, evaluate(reader, target.value), target), target.attr, value, target)
+
+
+def set_attribute(reader: Reader, owner: Abstract, name: str, value: Abstract, node: ast.AST) -> None:
+    """`owner.name = value`."""
     if isinstance(owner, Structured | Element):
-        write_field(reader, owner, target.attr, value, target)
+        write_field(reader, owner, name, value, node)
         return
-    if target.attr in ("real", "imag") and isinstance(owner, Value) and is_complex(owner.type):
-        assign_array(reader, reader.part(owner, target.attr), value, target)
+    if name in ("real", "imag") and isinstance(owner, Value) and is_complex(owner.type):
+        assign_array(reader, reader.part(owner, name), value, node)
         return
     if isinstance(owner, Choice) and are_objects(owner.options):
         value = forced(reader, value)
-        assign_to_the_chosen(
-            reader, owner, lambda one: write_attribute(reader, one, target.attr, value, target), target
-        )
+        assign_to_the_chosen(reader, owner, lambda one: write_attribute(reader, one, name, value, node), node)
         return
     if not is_instance(owner):
-        reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
+        reader.refuse("SD101", node, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
     assert isinstance(owner, Record | Object)
-    name_value(reader, value, target.attr)
-    value = as_assigned(reader, owner, target.attr, value, target)
-    write_attribute(reader, owner, target.attr, value, target)
+    name_value(reader, value, name)
+    value = as_assigned(reader, owner, name, value, node)
+    write_attribute(reader, owner, name, value, node)
 
 
 def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:

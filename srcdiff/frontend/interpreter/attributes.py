@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import logging
 import types
@@ -124,6 +125,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
+        case Static(value=dataclasses.Field() as field) if node.attr == "name":
+            return Static(field.name)
         case Static() if isinstance(base.value, (*SOURCES, logging.Logger)):
             return Method(base, node.attr)
         case Static() if _is_plain_instance(base.value):  # an instance without attributes

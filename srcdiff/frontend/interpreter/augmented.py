@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Object, Record, Structured, is_array_value
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Element,
+    List,
+    Namespace,
+    Object,
+    Record,
+    Structured,
+    is_array_value,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
@@ -100,7 +109,8 @@ def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -
         return
     if isinstance(old, List) and augment_in_place(reader, node, old):
         return
-    changed(reader, base, node)
+    if not isinstance(base, Namespace):
+        changed(reader, base, node)
     new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
     write_item(reader, base, key, forced(reader, new), node)
 

@@ -34,6 +34,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
+from srcdiff.frontend.interpreter.array_conversion import spelled_out
 from srcdiff.frontend.interpreter.attrs_instances import evolved
 from srcdiff.frontend.interpreter.call_arguments import (
     argument_in_parts,
@@ -344,6 +345,7 @@ def _handled(reader: Reader, target: Any, args: Arguments, keywords: Keywords, n
 def _about_types(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract | None:
     if keywords:
         return None
+    args = [spelled_out(reader, a) for a in args]
     return Static(target(*(a.value if isinstance(a, Static) else example_of(reader, a, node) for a in args)))
 
 

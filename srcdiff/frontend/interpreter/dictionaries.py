@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
     Maybe,
+    Namespace,
     Object,
     Poison,
     Record,
@@ -34,7 +35,7 @@ from srcdiff.signature.structures import is_key, mapping_layout
 
 DictionaryKey = str | int | enum.Enum
 
-CHANGED = "this dictionary is from outside the function, or may be either of two, and cannot be changed"
+CHANGED = "this dictionary may be either of two, or is from outside and has integers as keys, and cannot be changed"
 INSTEAD = "make a new dictionary, `{**old, key: value}`, or pass it in as an argument"
 
 
@@ -107,24 +108,53 @@ def in_order(reader: Reader, cells: Cells, first: Cells, second: Cells) -> Cells
 
 def view_of(reader: Reader, x: Abstract, way: str) -> Tuple:
     """The keys, values or items of a dictionary."""
-    record = as_mapping(reader, x) if is_changing(x) else x
+    record = as_mapping(reader, x) if is_changing(x) else as_now(reader, x)
     assert isinstance(record, Record)
     keys: tuple[Abstract, ...] = tuple(map(Static, record.kind.names))
     pairs = tuple(Tuple(pair) for pair in zip(keys, record.items, strict=True))
     items = {"keys": keys, "values": record.items, "items": pairs}[way]
-    return View(items, of=x, way=way) if isinstance(x, Object) else Tuple(items)
+    return View(items, of=x, way=way) if isinstance(x, Object | Namespace) else Tuple(items)
 
 
 def as_now(reader: Reader, x: Abstract) -> Abstract:
-    """A view of a dictionary with the current contents. Other values are unchanged."""
+    """A view of a dictionary, or of attributes, with the current contents. Other values are unchanged."""
+    if isinstance(x, Namespace) and x.of is not None:
+        return namespace_of(reader, x.of)
     return view_of(reader, x.of, x.way) if isinstance(x, View) and x.of is not None else x
 
 
+def namespace_of(reader: Reader, x: Record | Object) -> Namespace:
+    """`x.__dict__` of an instance, with the current contents."""
+    if isinstance(x, Record):
+        if x.kind.extra:
+            message = f"this instance of `{x.kind.kind.__name__}` has attributes that are not fields"
+            reader.refuse("SD203", None, message, help_="read its attributes by their names")
+        return Namespace(x.items, mapping_layout(dict, map(str, x.kind.names)), of=x)
+    require_in_reach(reader, x)
+    found = {k[1]: value for k, value in reader.cells.items() if isinstance(k, tuple) and k[0] == x.number}
+    for name, value in found.items():
+        if isinstance(value, Maybe):
+            message = f"the attribute `{name}` exists on some paths only"
+            reader.refuse("SD202", None, message, help_=f"assign `{name}` in `__init__`")
+    return Namespace(tuple(found.values()), mapping_layout(dict, found), of=x)
+
+
+def write_own(reader: Reader, x: Record | Object | None, key: Abstract, value: Abstract, node: ast.AST) -> None:
+    """`x.__dict__[key] = value`."""
+    if not (isinstance(key, Static) and isinstance(key.value, str)):
+        reader.refuse("SD205", node, "the name of the attribute must be known at compile time")
+    if not isinstance(x, Object):
+        assert isinstance(x, Record)
+        raise IsWritten(x.kind.kind)
+    require_in_reach(reader, x)
+    reader.cells[x.number, str.__str__(key.value)] = value
+
+
 def require_in_reach(reader: Reader, x: Object) -> None:
-    """Refuse an object from outside of a recursive function, because its calls would not see each other's changes."""
+    """Refuse an object from outside of a recursive function that is not given its attributes."""
     reader.used_objects.add(x.number)
     unit = reader.context.unit_frame
-    if unit is not None and x.number < unit.number:
+    if unit is not None and x.number < unit.number and x.number not in reader.context.unit_objects:
         what = "a dictionary that is changed" if is_changing(x) else f"an instance of `{x.kind.__name__}`"
         message = f"a recursive function uses {what}" + ("" if is_changing(x) else " whose attributes are assigned")
         reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
@@ -184,6 +214,10 @@ def changed(reader: Reader, x: Abstract, node: ast.AST) -> Object:
         require_in_reach(reader, x)
         return x
     assert isinstance(x, Record)
+    if isinstance(x, Namespace):
+        reader.refuse("SD102", node, "attributes cannot be removed from `__dict__`", help_="assign `None` instead")
+    if x.is_outside and dict not in reader.stateful:
+        raise IsWritten(dict)
     if x.site is None:
         reader.refuse("SD102", node, CHANGED, help_=INSTEAD)
     raise IsWritten(x.site)
@@ -191,6 +225,9 @@ def changed(reader: Reader, x: Abstract, node: ast.AST) -> Object:
 
 def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node: ast.AST) -> None:
     assert isinstance(x, Record | Object)
+    if isinstance(x, Namespace):
+        write_own(reader, x.of, key, value, node)
+        return
     if isinstance(x, Record) and x.site is None:
         changed(reader, x, node)
     known = constant_key(reader, x, key, node)

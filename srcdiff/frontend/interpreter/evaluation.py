@@ -12,6 +12,7 @@ import numpy as np
 from srcdiff.diagnostics import Refusal
 from srcdiff.frontend.domain.abstract_values import Abstract, Arguments, Keywords, Own, Static
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.dictionaries import as_now
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.presence import present
@@ -44,7 +45,7 @@ def evaluate_lazily(reader: Reader, node: ast.expr) -> Abstract:
     if read is None:
         words = type(node).__name__
         reader.refuse("SD102", node, f"this kind of expression ({words}) is not supported")
-    return read(reader, node)
+    return as_now(reader, read(reader, node))
 
 
 def constant_value(reader: Reader, node: ast.expr) -> Any:

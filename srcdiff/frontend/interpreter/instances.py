@@ -40,7 +40,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten, Key
-from srcdiff.frontend.interpreter.dictionaries import require_in_reach
+from srcdiff.frontend.interpreter.dictionaries import namespace_of, require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
 from srcdiff.frontend.interpreter.numba_types import as_told
@@ -106,6 +106,10 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
             return _there(reader, owner, name, own, node)
     if name == "__class__":
         return Static(kind)
+    if name in ("__getattribute__", "__setattr__") and holder is object:
+        return Partial(Static(getattr if name == "__getattribute__" else setattr), (of,), {})
+    if name == "__dict__" and isinstance(of, Record | Object) and kind.__dictoffset__ != 0:
+        return namespace_of(reader, of)
     if isinstance(owner, Record) and name in owner.kind.extra:
         raise Refusal(no_field(reader, kind, name, node))
     if holder is None:

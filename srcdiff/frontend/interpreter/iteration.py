@@ -122,9 +122,21 @@ def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tu
 
 def stored_iteration(reader: Reader, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
     """An iterable with known elements, zipped with one of unknown length."""
-    if not items or not of_numbers(reader, Items(items)):
-        reader.refuse("SD205", node, "`zip` of a tuple with a sequence of unknown length is not supported")
     return as_iteration(reader, new_list(reader, items))
+
+
+def rows_of_known(
+    reader: Reader, inner: list[Iteration | tuple[Abstract, ...]], count: int, node: ast.AST
+) -> tuple[Abstract, ...]:
+    """The rows of `zip`, unrolled. Sequences whose length is known at run time must have so many elements."""
+    for k, i in enumerate(inner):
+        if isinstance(i, Iteration) and known_length(reader, i) is None:
+            is_shorter = reader.apply("less", as_value(reader, i.length), reader.const(count))
+            told = f"argument {k + 1} of zip() has fewer elements than another argument: srcdiff needs {count}"
+            with reader.at(reader.span_of(node)):
+                reader.raise_if(is_shorter, ValueError, told)
+    columns = [[i.element(Static(k)) for k in range(count)] if isinstance(i, Iteration) else i for i in inner]
+    return tuple(Tuple(row) for row in zip(*columns, strict=False))
 
 
 def zip_iteration(reader: Reader, x: Zip, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
@@ -139,6 +151,9 @@ def zip_iteration(reader: Reader, x: Zip, node: ast.AST) -> Iteration | tuple[Ab
             tuple(i.element(Static(k)) for k in range(limit)) if isinstance(i, Iteration) else i[:limit] for i in inner
         ]
         return tuple(Tuple(row) for row in zip(*columns, strict=True))
+    known = [Items(i) for i in inner if not isinstance(i, Iteration)]
+    if any(not i.items or not of_numbers(reader, i) for i in known):
+        return rows_of_known(reader, inner, min(k for k in limits if k is not None), node)
     parts = [i if isinstance(i, Iteration) else stored_iteration(reader, i, node) for i in inner]
     if not parts:
         return ()

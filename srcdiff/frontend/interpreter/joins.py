@@ -273,7 +273,9 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     if is_instance(a) and is_instance(b) and class_of(a) is class_of(b):
         message = f"{what} may refer to either of two instances of `{class_of(a).__name__}`"
         message += ", whose attributes are assigned or hold lists"
-        return Problem("SD206", message, reader.span, help="make both of them before the branch or the loop")
+        problem = Problem("SD206", message, reader.span, help="make both of them before the branch or the loop")
+        reader.needs_objects[problem] = class_of(a)
+        return problem
     if isinstance(a, List) and isinstance(b, List):
         return Problem(
             "SD206",

@@ -396,12 +396,16 @@ def known_list_operator(
         a, b = contents_of_list(reader, left), contents_of_list(reader, right)
         if isinstance(a, Items) and isinstance(b, Items):
             return new_list(reader, a.items + b.items)
+        joined = list_copy(reader, node, left)
+        assert isinstance(joined, List)
+        list_extend(reader, node, joined, right)
+        return joined
     if op is ast.Mult and isinstance(left, List):
         a = contents_of_list(reader, left)
         if isinstance(a, Items) and isinstance(right, Static):
             return new_list(reader, a.items * right.value)
         if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value) and right.type in (INT, BOOL):
-            return repeated_list(reader, a.items[0], right)
+            return repeated_list(reader, a.items[0], right, node)
     reader.refuse(
         "SD203",
         node,
@@ -410,13 +414,17 @@ def known_list_operator(
     )
 
 
-def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
+def repeated_list(reader: Reader, item: Abstract, times: Value, node: ast.AST) -> Abstract:
     """`[item] * n` for a number known at run time."""
     element = loosened(describe(item))
     types_ = leaf_types(element)
-    if types_ is None or any(isinstance(t, Array) for t in types_):
-        message = "a list of arrays or functions cannot be repeated `n` times"
+    if types_ is None:
+        message = f"a list of {in_words(reader, item)} cannot be repeated `n` times"
         reader.refuse("SD203", None, message, help_="append in a loop")
+    if any(isinstance(t, Array) for t in types_):
+        handle = new_list(reader, ())
+        for_each(reader, node, Iteration(times, lambda _: item), lambda x: append(reader, handle, x, node))
+        return handle
     length = reader.apply("where", reader.apply("greater", times, reader.const(0)), times, reader.const(0))
     arrays = tuple(
         reader.alloc(t.dtype, (length,), leaf)

@@ -51,8 +51,8 @@ _CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
 """Methods that change a dictionary."""
 
 
-_VIEWS = frozenset(("keys", "values", "items"))
-"""Methods whose results see later changes of a dictionary."""
+_VIEWS = frozenset(("keys", "values", "items", "get"))
+"""Methods that need a dictionary itself, not its contents as a whole."""
 
 
 def holds_complex(reader: Reader, x: Abstract) -> bool:

@@ -21,7 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
-from srcdiff.frontend.interpreter.dictionaries import as_now, constant_set
+from srcdiff.frontend.interpreter.dictionaries import constant_set
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -53,7 +53,7 @@ def name_expression(reader: Reader, node: ast.Name) -> Abstract:
             if isinstance(found, Enumerate | Zip | Reversed) and not is_only_use(frame.node, node):
                 message = f"`{node.id}` is an iterator, which can be consumed only once"
                 reader.refuse("SD102", node, message, help_="convert it to a list: `list(...)`")
-            return as_now(reader, found)
+            return found
         if frame.captured is not None:
             return outside_name(reader, frame.captured.function, node)
         frame = frame.parent

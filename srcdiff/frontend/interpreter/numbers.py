@@ -44,7 +44,10 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
     x = as_mapping(reader, x) if is_changing(x) else x
     match x:
         case Static():
-            return Static(bool(x.value))
+            try:
+                return Static(bool(x.value))
+            except TypeError as error:
+                reader.refuse("SD203", node, str(error))
         case Tuple():
             return Static(bool(x.items))
         case Record() if x.kind.is_mapping or not any(hasattr(x.kind.kind, n) for n in ("__bool__", "__len__")):

@@ -35,6 +35,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Found, IsMentioned
+from srcdiff.frontend.interpreter.dictionaries import cell_of
 from srcdiff.frontend.interpreter.record_fields import relate_sizes
 from srcdiff.frontend.reading import Outside
 from srcdiff.frontend.source.guards import (
@@ -166,11 +167,13 @@ def lift_parts(
     node: ast.AST,
     held: str | None,
 ) -> Abstract:
-    if layout.kind in reader.stateful and id(value) not in reader.lifted:
+    is_dictionary = layout.is_mapping and all(type(n) is str for n in layout.names)
+    has_identity = dict in reader.stateful if is_dictionary else layout.kind in reader.stateful
+    if has_identity and id(value) not in reader.lifted:
         raise IsMentioned(Found(value, place, name, path))
-    if layout.kind in reader.stateful or layout.kind is list:
+    if has_identity or layout.kind is list:
         reader.held_outside.append(place)
-    if reader.lifted and (layout.kind in reader.stateful or layout.kind is list):
+    if reader.lifted and (has_identity or layout.kind is list):
         reader.guard(place, value)  # whether two of them are identical is compiled in
     if id(value) in reader.lifted:
         return reader.lifted[id(value)]
@@ -197,7 +200,7 @@ def lift_parts(
         return Tuple(items, layout.kind if hasattr(value, "_fields") else None, isinstance(value, list))
     if isinstance(layout, RecordLayout):
         return relate_sizes(reader, Structured(items, layout))
-    return Record(items, layout)
+    return Record(items, layout, is_outside=is_dictionary)
 
 
 def lift_part(
@@ -219,15 +222,16 @@ def lift_part(
 
 
 def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
-    """Create objects for outside instances before anything is read. Lists in them can be changed.
+    """Create objects for outside instances and dictionaries before anything is read. Lists in them can be changed.
 
     They may refer to each other, so all of them are created before the first gets its attributes.
     """
     each = [(found, layout_of(found.value)) for found in mentioned]
     for found, layout in each:
         assert layout is not None
-        reader.defaults.setdefault(layout.kind, values_in_class(reader, layout.kind, node))
-        made_for = Object(layout.kind, reader.defaults[layout.kind])
+        if not layout.is_mapping:
+            reader.defaults.setdefault(layout.kind, values_in_class(reader, layout.kind, node))
+        made_for = Object(layout.kind, reader.defaults.get(layout.kind, {}))
         reader.objects[made_for.number] = reader.lifted[id(found.value)] = made_for
     reader.hoisting = True
     for found, layout in each:
@@ -237,9 +241,11 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
         reader.guard(Summary(made, found.place), made(found.value))
         look_at_class(reader, layout.kind)
         for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
-            path, place = (*found.path, name), Attribute(found.place, str(name))
+            path = (*found.path, name)
+            place = Element(found.place, name) if layout.is_mapping else Attribute(found.place, str(name))
             lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
-            reader.cells[new.number, str(name)] = lifted
+            cell = cell_of(reader, new, name) if layout.is_mapping else (new.number, str(name))
+            reader.cells[cell] = lifted
         for name in layout.extra:
             reader.cells[new.number, name] = Poison(no_field(reader, layout.kind, name, node))
     reader.hoisting = False

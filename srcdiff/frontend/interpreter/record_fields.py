@@ -150,6 +150,8 @@ def relate_sizes(reader: Reader, x: Structured, lead: tuple[Any, ...] | None = N
 def structured_dtype(x: Abstract) -> np.dtype[np.void] | None:
     """The dtype of a structured array; None for other dtypes."""
     found = x.value if isinstance(x, Static) else None
+    if isinstance(found, list):
+        found = np.dtype(found)
     found = getattr(found, "dtype", found) if not isinstance(found, np.dtype) else found
     return found if isinstance(found, np.dtype) and found.names is not None else None
 

@@ -9,7 +9,8 @@ there (`nonlocal`) further results:
         return f(3)                             def outer(x):
                                                     return f(3, x)
 
-The same is done for the lists that it changes: it works on copies, which then replace the originals.
+Attributes of objects that it can reach are passed and returned like such variables. The same is done for the lists that
+it changes: it works on copies, which then replace the originals.
 
     def visit(k, out):                          def visit(k, out, length):
         if k > 0:                                   out = out.copy()
@@ -38,15 +39,28 @@ from srcdiff.frontend.domain.abstract_values import (
     Items,
     List,
     Maybe,
+    Object,
     Poison,
     Record,
     Static,
     Stored,
     Tuple,
+    class_of,
+    is_instance,
 )
-from srcdiff.frontend.domain.lattice import describe, handles, holds_lists, leaf_types, loosened, mentioned
+from srcdiff.frontend.domain.lattice import describe, handles, holds_lists, leaf_types, loosened, mentioned, objects_in
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Frame, Key, Location, NeverReturns, State, UnknownResult, is_variable, name_at
+from srcdiff.frontend.domain.state import (
+    Frame,
+    IsWritten,
+    Key,
+    Location,
+    NeverReturns,
+    State,
+    UnknownResult,
+    is_variable,
+    name_at,
+)
 from srcdiff.frontend.interpreter.aliases import all_origins, may_be_same, may_share
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import as_stored, changing, contents_of_list, copied_row, is_row, perhaps
@@ -66,6 +80,7 @@ from srcdiff.frontend.source.scopes import free_names, nonlocal_names
 from srcdiff.ir.nodes import Block, Call, Function, Value
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import Stack, is_inexact
+from srcdiff.library.hash_tables import HashTable
 from srcdiff.signature.descriptions import Description
 
 
@@ -91,10 +106,14 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
     given = {name: lendable(reader, x) for name, x in bound.items()}
     descriptions = {name: description_passed(x) for name, x in given.items()}
     for name, d in descriptions.items():
+        x = bound[name]
+        if mentioned(d) and isinstance(x, Record) and is_instance(x) and class_of(x) not in reader.stateful:
+            raise IsWritten(class_of(x))  # objects may have lists that change
         if leaf_types(d) is None or mentioned(d):
             message = f"`{name}` is {in_words(reader, bound[name])}, which a recursive function cannot take"
             reader.refuse("SD305", node, message)
-    around = seen_around(reader, frame, bound, node)
+    own_class_attributes(reader, frame, bound)
+    around, objects = seen_around(reader, frame, bound, node)
     surroundings = {key: described_surrounding(reader, key, assigned) for key, assigned in around.items()}
     for d in (*descriptions.values(), *surroundings.values()):
         if any(isinstance(t, Stack) and is_inexact(t.element) for t in leaf_types(d) or ()):
@@ -105,7 +124,8 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
         reader.units[key] = Unit(unit_name(reader, frame.name))
         before, reader.problems = reader.problems, []
         try:
-            read_unit(reader, reader.units[key], frame, descriptions, surroundings, node)
+            with reader.within(unit_objects=frozenset(o.number for o in objects)):
+                read_unit(reader, reader.units[key], frame, descriptions, surroundings, node)
             reader.units[key].problems = tuple(reader.problems)
         except (Refusal, NeverReturns):
             reader.units.pop(key, None)
@@ -179,21 +199,27 @@ def take_results(reader: Reader, unit: Unit, name: str, args: list[Value], slots
     before = {slot: reader.cells[handle] for slot, handle in slots.items()}
     result, outs = fresh_values(reader, outcome.result, name)
     lists = lists_in(result, outcome.result)
+    private: list[Value] = []
     for key, d in outcome.changed.items():
         reader.cells[key], values = fresh_values(reader, d, name_at(key))
         outs += values
+        if isinstance(key, tuple) and key[0] in reader.objects and reader.objects[key[0]].kind is HashTable:
+            private += values
         lists += lists_in(reader.cells[key], d)
     for slot, d in outcome.lists.items():
         reader.cells[slots[slot]], values = fresh_values(reader, d, "items")
         outs += values
     reader.add(Call(tuple(outs), unit.name, tuple(args), span=reader.span))
-    note_arrays(reader, outcome, outs, args)
+    note_arrays(reader, outcome, outs, args, private)
     note_lists(reader, outcome, lists, slots, before)
     return result
 
 
-def note_arrays(reader: Reader, outcome: Outcome, outs: list[Value], args: list[Value]) -> None:
-    """Record that the returned arrays are new, and which arrays each of them may be in Python."""
+def note_arrays(reader: Reader, outcome: Outcome, outs: list[Value], args: list[Value], private: list[Value]) -> None:
+    """Record that the returned arrays are new, and which arrays each of them may be in Python.
+
+    A `private` one belongs to a hash table, which replaces it: nothing else can refer to the array that was passed.
+    """
     arrays = [v for v, number in zip(outs, storage_in(outcome.gives), strict=True) if number < 0 and holds_array(v)]
     for array in arrays:
         reader.made(array, tuple(("d", array, axis) for axis in range(array.array.rank)))
@@ -203,7 +229,7 @@ def note_arrays(reader: Reader, outcome: Outcome, outs: list[Value], args: list[
     }
     origins |= {-1 - k: reader.origins_of(array) for k, array in enumerate(arrays)}
     for array, shares in zip(arrays, outcome.shares, strict=True):
-        for other in sorted(shares, key=str):
+        for other in () if array in private else sorted(shares, key=str):
             memory = origins.get(other, frozenset((other,)))
             passed = args[other] if isinstance(other, int) and other >= 0 else None
             may_share(reader, array, memory, passed)
@@ -265,20 +291,33 @@ def description_passed(x: Abstract) -> Description:
     return Description("owned", None, (contents,))
 
 
-def seen_around(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> dict[Location, bool]:
-    """The names of enclosing functions that it can reach, and whether it may assign them."""
+def seen_around(
+    reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST
+) -> tuple[dict[Location, bool], set[Object]]:
+    """The names of enclosing functions and the attributes that it can reach, and whether it may assign them.
+
+    Also the objects that it can reach.
+    """
     found: dict[Location, bool] = {}
     functions: list[tuple[ast.AST, Frame | None]] = [(frame.node, frame.parent)]
     seen: set[tuple[ast.AST, Frame | None]] = set()
     functions += [(c.node, c.frame) for x in bound.values() for c in closures_around(reader, x)]
-    while functions:
-        function = functions.pop()
-        if function in seen:
+    objects = {o for x in (*bound.values(), *reader.lifted.values()) for o in objects_reached(reader, x)}
+    visited: set[Object] = set()
+    while functions or objects - visited:
+        numbers = {o.number for o in objects - visited}
+        visited |= objects
+        for key, x in [(k, x) for k, x in reader.cells.items() if isinstance(k, tuple) and k[0] in numbers]:
+            found[key] = not isinstance(x, List)
+            functions += [(c.node, c.frame) for c in closures_around(reader, x)]
+            objects |= objects_reached(reader, x)
+        if not functions or (function := functions.pop()) in seen:
             continue
         seen.add(function)
         for key, assigned in names_from_around(reader, *function):
             found[key] = found.get(key, False) or assigned
             functions += [(c.node, c.frame) for c in closures_around(reader, reader.cells[key])]
+            objects |= objects_reached(reader, reader.cells[key])
     own = {key: x for key, assigned in found.items() if assigned and isinstance(x := reader.cells[key], List)}
     lists: dict[Location, bool] = {h: False for key in found.keys() - own.keys() for h in handles(reader.cells[key])}
     for place, handle in own.items():
@@ -286,7 +325,21 @@ def seen_around(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: 
         if any(handle in handles(x) for k, x in reader.cells.items() if k != place):
             message = f"`{name}` is assigned in a recursive function and refers to a list that has another name too"
             reader.refuse("SD305", node, message, help_=f"make a copy: `{name} = list({name})`")
-    return dict(sorted({**found, **lists}.items(), key=lambda item: _order(item[0])))
+    return dict(sorted({**found, **lists}.items(), key=lambda item: _order(item[0]))), visited
+
+
+def own_class_attributes(reader: Reader, frame: Frame, bound: dict[str, Abstract]) -> None:
+    """Give objects that are arguments the attributes of their class that the function assigns, as their own."""
+    stored = {n.attr for n in ast.walk(frame.node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    for x in bound.values():
+        if isinstance(x, Object):
+            missing = {(x.number, name): value for name, value in x.defaults.items() if name in stored}
+            reader.cells.update({key: value for key, value in missing.items() if key not in reader.cells})
+
+
+def objects_reached(reader: Reader, x: Abstract) -> set[Object]:
+    """The objects that a value refers to, also by lists."""
+    return objects_in(x).union(*(objects_in(contents_of_list(reader, h)) for h in handles(x)))
 
 
 def _order(key: Location) -> Key:

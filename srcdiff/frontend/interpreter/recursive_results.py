@@ -8,8 +8,17 @@ from dataclasses import field, replace
 
 from srcdiff.diagnostics import Problem
 from srcdiff.frontend.callees import holds_array
-from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Maybe, Stored
-from srcdiff.frontend.domain.lattice import describe, handles, holds_lists, join, leaf_types, loosened, mentioned
+from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Maybe, Poison, Stored
+from srcdiff.frontend.domain.lattice import (
+    describe,
+    handles,
+    holds_lists,
+    join,
+    leaf_types,
+    loosened,
+    mentioned,
+    objects_in,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.shapes import ANYTHING, may_meet
 from srcdiff.frontend.domain.state import Cells, Location, name_at
@@ -118,6 +127,7 @@ def outcome_of(
     """Its outcome: the return value, the names that it assigns, and the lists that it changes."""
     if isinstance(result, Group):
         result = result.remade(map(functools.partial(forced, reader), result.items))
+    require_same_attributes(reader, given)
     before = assumed or Outcome(description_handed(reader, result, "the result of"))
     found = widened(before.result, description_handed(reader, result, "the result of"))
     changed = dict(before.changed)
@@ -140,12 +150,31 @@ def outcome_of(
     return Outcome(found, changed, lists), gives
 
 
+def require_same_attributes(reader: Reader, given: Cells) -> None:
+    """Refuse a recursive function that gives objects from outside new attributes, or removes some."""
+    outside = reader.context.unit_objects
+    now, before = ({k for k in cells if isinstance(k, tuple) and k[0] in outside} for cells in (reader.cells, given))
+    for number, name in sorted(now ^ before):
+        kind = reader.objects[number].kind
+        what = f"the dictionary the key `{name}`" if issubclass(kind, dict) else f"`{kind.__name__}` a new `{name}`"
+        does = f"gives {what}" if (number, name) in now else f"removes `{name}`"
+        message = f"the recursive function `{reader.frame.name}` {does}, which is not supported"
+        reader.refuse("SD305", reader.frame.node, message, help_=f"assign `{name}` before the first call")
+
+
 def description_handed(reader: Reader, x: Abstract, what: str) -> Description:
     """The description of a returned value. Lists are described by their contents."""
     if isinstance(x, List):
         return Description("owned", None, (contents_handed(reader, reader.cells[x], what),))
     if isinstance(x, Group):
         return describe(x).remade(description_handed(reader, i, what) for i in x.items)
+    if isinstance(x, Poison):
+        reader.refuse_poison(x)
+    for made in objects_in(x):
+        if made.number > reader.frame.number:
+            words = f"an instance of `{made.kind.__name__}` that it makes, and whose attributes are assigned"
+            message = f"{what} the recursive function `{reader.frame.name}` is {words}, which is not supported"
+            reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
     found = loosened(describe(x))
     types = leaf_types(found)
     if types is None or mentioned(found) or found.kind == "closure" or any(isinstance(t, Stack) for t in types):
