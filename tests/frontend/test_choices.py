@@ -133,3 +133,75 @@ def collected(x, n):
 def test_other_choices_are_refused(function, said):
     with pytest.raises(DifferentiationError, match=said):
         srcdiff.grad(function, backend="python")(1.3, 2)
+
+
+# -- objects that branches and loops replace ---------------------------------------------------------------------------
+
+
+class Point:
+    def __init__(self, x, cost=0.0):
+        self.x, self.cost, self.log = x, cost, [cost]
+
+    def evaluate(self):
+        self.cost = np.sum((self.x - 1.0) ** 2)
+        return self.cost
+
+    def moved(self, d):
+        return Point(self.x + d, self.cost)
+
+
+def the_best_of_several(x):
+    best = Point(x.copy())
+    best.evaluate()
+    for k in range(len(x)):
+        trial = best.moved(0.3 * (k - 1))
+        if trial.evaluate() < best.cost:
+            best = trial
+        best.log.append(best.cost)
+    return best.cost * sum(best.log) + np.sum(best.x)
+
+
+def replaced_in_each_iteration(x):
+    point, k = Point(x.copy(), 0.1), 0
+    while point.cost < 2.0 and k < 4:
+        k += 1
+        old, point = point, Point(point.x * 1.1, point.cost + 0.3)
+        point.evaluate()
+        if k % 2:
+            point.log.extend(old.log)
+    return point.cost + sum(point.log)
+
+
+def its_list_has_another_name(x):
+    point = Point(x.copy())
+    kept = point.log
+    if x[0] > 0:
+        point = Point(2.0 * x, x[1])
+    point.evaluate()
+    kept.append(5.0 * x[0])
+    return point.cost + sum(point.log) + sum(kept)
+
+
+def a_name_that_an_inner_function_reads(x):
+    point, best = Point(x.copy()), Point(2.0 * x)
+
+    def later():
+        return point.cost
+
+    if x[0] > 0:
+        best = point
+    best.cost += 4.0 * x[0]
+    return later() + best.cost
+
+
+REPLACED = [
+    *(the_best_of_several, replaced_in_each_iteration, its_list_has_another_name),
+    a_name_that_an_inner_function_reads,
+]
+
+
+@pytest.mark.parametrize("function", REPLACED)
+def test_objects_with_lists_that_branches_and_loops_replace(function):
+    x = np.array([0.5, 1.2, -0.3])
+    srcdiff.check(function, x, backend="python")
+    assert srcdiff.value_and_grad(function, backend="python")(x)[0] == pytest.approx(function(x))

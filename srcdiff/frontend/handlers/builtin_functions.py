@@ -55,6 +55,7 @@ from srcdiff.frontend.interpreter.iteration import (
     for_each,
     has_known_length,
     iteration_over,
+    known_length,
     of_its_own,
     unpacked,
 )
@@ -179,12 +180,18 @@ def call_reversed(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 
 @handles(tuple, consumes=True)
 def call_tuple(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:
+    of = drained(reader, of, node)
+    if isinstance(of, List) and isinstance(contents_of_list(reader, of), Items):
+        return Tuple(unpacked(reader, of, node))
     found = iteration_over(reader, of, node)
-    if isinstance(found, Iteration) and not isinstance(found.length, Static):
-        handle = list_of_iteration(reader, found, node)
-        reader.tuples.add(handle)
-        return handle
-    return Tuple(unpacked(reader, of, node))
+    if not isinstance(found, Iteration):
+        return Tuple(found)
+    known = known_length(reader, found)
+    if known is not None:
+        return Tuple(tuple(found.element(Static(k)) for k in range(known)))
+    handle = list_of_iteration(reader, found, node)
+    reader.tuples.add(handle)
+    return handle
 
 
 @handles(list, consumes=True)

@@ -10,7 +10,9 @@ from srcdiff.frontend.domain.abstract_values import (
     Drawn,
     Each,
     Iteration,
+    List,
     Maybe,
+    Object,
     Range,
     Static,
     Through,
@@ -39,6 +41,7 @@ from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
 from srcdiff.frontend.interpreter.tables import GOES_THROUGH, compound, statement
 from srcdiff.frontend.interpreter.unchanged_iterables import nothing_changed, watching_items, watching_lengths
+from srcdiff.frontend.source.liveness import read_after_branches
 from srcdiff.frontend.source.scopes import yields
 from srcdiff.ir.nodes import (
     Alloc,
@@ -130,6 +133,8 @@ def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
     def side(body: list[ast.stmt], truth: bool) -> None:
         with knowing(reader, node.test, truth):
             read_statements(reader, body)
+        if not taken:
+            forget_dead_names(reader, node)
 
     leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
     if (leaves_then != leaves_else or node in reader.split) and rest:
@@ -140,6 +145,21 @@ def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
     else:
         fork(reader, truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
     return taken
+
+
+def forget_dead_names(reader: Reader, node: ast.If) -> None:
+    """At the end of a side: remove names of objects and lists that nobody reads any more.
+
+    What has no other name is merged where the sides meet:
+
+        if trial.cost < best.cost:
+            best = trial                the next iteration assigns `trial` before it reads it
+    """
+    live = read_after_branches(reader.frame.node).get(node)
+    own = [k for k in reader.cells if isinstance(k, tuple) and k[0] == reader.frame.number and k[1][:1] != "%"]
+    for key in own if live is not None else ():
+        if live is not None and key[1] not in live and isinstance(reader.cells[key], Object | List):
+            del reader.cells[key]
 
 
 def may_store(operation: Operation) -> bool:

@@ -202,7 +202,7 @@ def head_description(reader: Reader, key: Location, d: Description, before: Cell
     """The description of a carried name before the loop."""
     x = before.get(key, absent(reader, key))
     if isinstance(x, Object) and d.kind == "instance":
-        return instance_description(key, x, before)
+        return instance_description(reader, key, x, before)
     if handles(x) and is_owned(d):
         there = owned_description(reader, key, x, before, before)
     else:
@@ -320,7 +320,7 @@ def carried_after(
         if old is None:
             new = joined_description(reader, key, before.get(key, absent(reader, key)), before, x, after, before)
         elif isinstance(x, Object) and old.kind in ("object", "instance"):
-            new = with_instance(key, old, before, x, after)
+            new = with_instance(reader, key, old, before, x, after)
         elif is_owned(old) and handles(x):
             new = join(old, owned_description(reader, key, x, after, before))
         elif handles(x):
@@ -337,12 +337,14 @@ def is_whole_instance(d: Description | None) -> bool:
     return d is not None and d.kind == "instance"
 
 
-def with_instance(key: Location, old: Description, before: Cells, x: Object, after: Cells) -> Description:
+def with_instance(
+    reader: Reader, key: Location, old: Description, before: Cells, x: Object, after: Cells
+) -> Description:
     """The carried form of a name that is an object after the body: the object itself, or its attributes."""
     if old.kind == "object" and old.detail is x:
         return old
-    first = instance_description(key, before.get(key, MISSING), before) if old.kind == "object" else old
-    return join(first, instance_description(key, x, after))
+    first = instance_description(reader, key, before.get(key, MISSING), before) if old.kind == "object" else old
+    return join(first, instance_description(reader, key, x, after))
 
 
 def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[Hashable, Value]:

@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Poison,
     Slot,
     Static,
+    Stored,
     class_of,
     is_instance,
     is_none,
@@ -26,6 +27,7 @@ from srcdiff.frontend.domain.lattice import (
     POISON,
     describe,
     handles,
+    is_of_numbers,
     is_owned,
     is_without_axes,
     join,
@@ -188,7 +190,7 @@ def joined_description(
 ) -> Description:
     """The description of a name where two paths meet. Two lists or objects are merged if neither has another name."""
     if isinstance(a, Object) and isinstance(b, Object) and a is not b:
-        merged = join(instance_description(key, a, names_a), instance_description(key, b, names_b))
+        merged = join(instance_description(reader, key, a, names_a), instance_description(reader, key, b, names_b))
         both_exist = exists_in(a, names_a) and exists_in(a, names_b) and exists_in(b, names_a) and exists_in(b, names_b)
         return merged if merged != POISON or not both_exist else join(describe(a), describe(b))
     first, second = describe(a), describe(b)
@@ -215,17 +217,33 @@ def exists_in(x: Object, cells: Cells) -> bool:
     return any(isinstance(key, tuple) and key[0] == x.number for key in cells)
 
 
-def instance_description(key: Location, x: Abstract, cells: Cells) -> Description:
-    """The attributes of an object, if this is its only name, and they are numbers, arrays and constants."""
+def instance_description(reader: Reader, key: Location, x: Abstract, cells: Cells) -> Description:
+    """The attributes of an object, if this is its only name.
+
+    They are numbers, arrays, constants, and lists of numbers that only this object has.
+    """
     if not isinstance(x, Object) or issubclass(x.kind, dict):
         return POISON
     own = {k: value for k, value in cells.items() if isinstance(k, tuple) and k[0] == x.number}
     if any(x in objects_in(value) for k, value in cells.items() if k != key):
         return POISON
-    parts = tuple(loosened(describe(value)) for value in own.values())
+    parts = tuple(
+        loosened(list_description(reader, k, value, cells) if isinstance(value, List) else describe(value))
+        for k, value in own.items()
+    )
     if any(leaf_types(p) is None or p.kind in ("list", "object", "maybe") or mentioned(p) for p in parts):
         return POISON
     return Description("instance", (x.kind, tuple(k[1] for k in own)), parts)
+
+
+def list_description(reader: Reader, key: Location, x: List, cells: Cells) -> Description:
+    """A list of numbers that is an attribute and has no other name."""
+    contents = cells[x]
+    flat = isinstance(contents, Stored) and is_of_numbers(contents.element) and not contents.at
+    if not flat and not (isinstance(contents, Items) and all(isinstance(i, Value | Static) for i in contents.items)):
+        return POISON
+    found = owned_description(reader, key, x, cells)
+    return found if leaf_types(loosened(found)) is not None else POISON
 
 
 def owned_description(

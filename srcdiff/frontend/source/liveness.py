@@ -20,7 +20,6 @@ _LATER = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)
 """Nodes that read names when they are called, not where they are defined."""
 
 
-@functools.lru_cache(maxsize=4096)
 def read_after_iterations(function: ast.FunctionDef | ast.Lambda) -> dict[ast.stmt, Names]:
     """For each loop of the function, the names that may be read after one of its iterations.
 
@@ -28,11 +27,26 @@ def read_after_iterations(function: ast.FunctionDef | ast.Lambda) -> dict[ast.st
     >>> [sorted(names) for names in read_after_iterations(tree.body[0]).values()]
     [['a', 's']]
     """
+    return _liveness(function).after_iteration
+
+
+def read_after_branches(function: ast.FunctionDef | ast.Lambda) -> dict[ast.stmt, Names]:
+    """For each `if` of the function, the names that may be read after one of its sides.
+
+    >>> tree = ast.parse("def f(a, s):\\n if a > s:\\n  t = a * a\\n  s = t\\n t = s + a\\n return t")
+    >>> [sorted(names) for names in read_after_branches(tree.body[0]).values()]
+    [['a', 's']]
+    """
+    return _liveness(function).after_branch
+
+
+@functools.lru_cache(maxsize=4096)
+def _liveness(function: ast.FunctionDef | ast.Lambda) -> _Liveness:
     found = _Liveness()
     kept = [names_in(n) for n in ast.walk(function) if isinstance(n, _LATER) and n is not function]
     if isinstance(function, ast.FunctionDef):
         found.block(function.body, frozenset().union(*kept), frozenset())
-    return found.after_iteration
+    return found
 
 
 class _Liveness:
@@ -40,6 +54,7 @@ class _Liveness:
 
     def __init__(self) -> None:
         self.after_iteration: dict[ast.stmt, Names] = {}
+        self.after_branch: dict[ast.stmt, Names] = {}
         self.caught: Names = frozenset()
         """The names that may be read if a statement raises."""
 
@@ -54,6 +69,7 @@ class _Liveness:
             case ast.Assign(targets=targets):
                 return (after - _stored(*targets)) | _read(node)
             case ast.If():
+                self.after_branch[node] = after | at_exits | self.caught
                 sides = [self.block(b, after, at_exits) for b in (node.body, node.orelse)]
                 return sides[0] | sides[1] | names_in(node.test)
             case ast.With():
