@@ -205,3 +205,31 @@ def test_objects_with_lists_that_branches_and_loops_replace(function):
     x = np.array([0.5, 1.2, -0.3])
     srcdiff.check(function, x, backend="python")
     assert srcdiff.value_and_grad(function, backend="python")(x)[0] == pytest.approx(function(x))
+
+
+def by_a_position(x):
+    points = [Point(x[0]), Point(x[1]), Point(x[2])]
+    for i in range(3):
+        for j in range(3):
+            if i != j:
+                points[i].cost += 0.1 * (points[j].x - points[i].x)
+    for k in np.array([0, 1, -1, 0]):
+        points[k].x, points[k - 1].x = points[k - 1].x, 2.0 * points[k].cost
+    return sum([p.x * (k + 1) + p.cost**2 for k, p in enumerate(points)])
+
+
+def functions_by_a_position(x):
+    functions, result = [np.sin, lambda v: v * v, np.exp], x[0]
+    for k in np.array([0, 1, 2, 1]):
+        result = functions[k](result) * x[1]
+    return result
+
+
+@pytest.mark.parametrize("function", [by_a_position, functions_by_a_position])
+def test_objects_and_functions_in_lists_are_selected_by_positions_known_at_run_time(function):
+    srcdiff.check(function, np.array([0.5, 1.2, -0.3]), backend="python")
+
+
+def test_a_position_outside_of_the_list_raises_as_in_python():
+    with pytest.raises(IndexError, match="list index out of range"):
+        srcdiff.grad(lambda x, k: [Point(x), Point(2.0 * x)][k].evaluate(), backend="python")(1.5, 2)

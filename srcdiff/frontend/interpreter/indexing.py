@@ -15,6 +15,7 @@ from srcdiff.diagnostics.naming_objects import instead_of, is_plain
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Choice,
     Element,
     Items,
     Lazy,
@@ -31,8 +32,9 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
     is_none,
 )
-from srcdiff.frontend.domain.lattice import describe, loosened
+from srcdiff.frontend.domain.lattice import are_objects, describe, loosened, options, same_function
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_hashed, read_item, require_constant
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import before_index, foresees
@@ -175,6 +177,9 @@ def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> A
             message = f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
             reader.refuse("SD203", node, message)
         return base.items[position.value]
+    chosen = chosen_item(reader, base.items, as_integer(reader, position, node), "tuple index out of range")
+    if chosen is not None:
+        return chosen
     contents = stored_copy(reader, base, node)
     return element_at(reader, contents, list_position(reader, contents, as_integer(reader, position, node)))
 
@@ -195,7 +200,38 @@ def read_position(reader: Reader, base: List, position: Abstract, node: ast.AST)
             reader.raise_always(IndexError, "list index out of range")
         item: Abstract = contents.items[position.value]
         return item
-    return read_list(reader, base, as_integer(reader, position, node))
+    number = as_integer(reader, position, node)
+    if isinstance(contents, Items):
+        chosen = chosen_item(reader, contents.items, number, "list index out of range")
+        if chosen is not None:
+            return chosen
+    return read_list(reader, base, number)
+
+
+def chosen_item(reader: Reader, items: tuple[Abstract, ...], position: Value, out_of_range: str) -> Abstract | None:
+    """One of several objects or functions, by a position that is known at run time. None for other elements."""
+    records = [item for item in items if isinstance(item, Record) and is_instance(item)]
+    if records and len({loosened(describe(item)) for item in items}) > 1:
+        raise IsWritten(class_of(records[0]))  # they cannot be stored in arrays, but objects can be chosen
+    found = [options(describe(item)) for item in items]
+    if not items or any(len(each) != 1 for each in found) or len({are_objects(each) for each in found}) > 1:
+        return None
+    count = reader.const(len(items))
+    is_negative = reader.apply("less", position, reader.const(0))
+    position = reader.apply("where", is_negative, reader.apply("add", position, count), position)
+    is_out = reader.apply("less", position, reader.const(0))
+    is_out = reader.apply("logical_or", is_out, reader.apply("greater_equal", position, count))
+    reader.raise_if(is_out, IndexError, out_of_range)
+    each = [one for (one,) in found]
+    distinct = [one for k, one in enumerate(each) if not any(same_function(one, other) for other in each[:k])]
+    number = position
+    if len(distinct) < len(each):
+        number = reader.const(0)
+        for k, one in enumerate(each):
+            place = next(j for j, other in enumerate(distinct) if same_function(one, other))
+            is_it = reader.apply("equal", position, reader.const(k))
+            number = reader.apply("where", is_it, reader.const(place), number)
+    return Choice(number, tuple(distinct))
 
 
 def array_items(reader: Reader, array: Value, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:

@@ -396,10 +396,6 @@ def known_list_operator(
         a, b = contents_of_list(reader, left), contents_of_list(reader, right)
         if isinstance(a, Items) and isinstance(b, Items):
             return new_list(reader, a.items + b.items)
-        joined = list_copy(reader, node, left)
-        assert isinstance(joined, List)
-        list_extend(reader, node, joined, right)
-        return joined
     if op is ast.Mult and isinstance(left, List):
         a = contents_of_list(reader, left)
         if isinstance(a, Items) and isinstance(right, Static):
