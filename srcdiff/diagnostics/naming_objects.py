@@ -177,7 +177,8 @@ def named(value: Any) -> str:
             return f"the function `{value.__name__}`"
         case types.MethodType():
             return f"the method `{value.__qualname__}`"
-    return f"an instance of `{type(value).__name__}`"
+    own_words: str = getattr(type(value), "__srcdiff_words__", "")
+    return own_words or f"an instance of `{type(value).__name__}`"
 
 
 _PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no `__getattr__` or `__setattr__`"

@@ -11,6 +11,9 @@ MESSAGE = "the program computes with the time, which differs in each call: read 
 class TimeOfDay:
     """The result of every clock."""
 
+    __srcdiff_words__ = "the time"
+    """Its name in messages."""
+
     def refuse(self, *_: Any) -> NoReturn:
         raise TypeError(MESSAGE)
 

@@ -290,9 +290,9 @@ ROWS = [
     Row(
         "time",
         "import time\n" + function("return x * time.time()"),
-        "SD302",
-        "`time.time`",
-        "call it outside",
+        "SD203",
+        "the time is used where a number is needed",
+        "read the time outside the function",
         function("return x * t", "x, t"),
         "1.5,",
         "1.5, 0.3",
@@ -327,11 +327,11 @@ ROWS = [
     ),
     Row(
         "cache",
-        "@functools.lru_cache\ndef g(x):\n    return x * x\n" + function("return g(x)"),
+        "@functools.lru_cache\ndef g(x):\n    return [x, x]\n" + function("return g(x)[0]"),
         "SD302",
-        "`g` is cached by `lru_cache`",
+        "`g` is cached by `lru_cache` and returns a list",
         "remove the decorator `lru_cache`",
-        "def g(x):\n    return x * x\n" + function("return g(x)"),
+        "def g(x):\n    return [x, x]\n" + function("return g(x)[0]"),
     ),
     Row(
         "singledispatch",

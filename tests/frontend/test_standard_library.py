@@ -478,7 +478,7 @@ def writes_to_a_cached_array(x):
     [
         (lambda x: x * (time.time() - time.time()), "computes with the time"),
         (lambda x: x if time.time() else 2.0 * x, "computes with the time"),
-        (lambda x: x * np.sin(time.time()), "an instance of `TimeOfDay` is used where a number is needed"),
+        (lambda x: x * np.sin(time.time()), "the time is used where a number is needed"),
         (lambda x: x * fibonacci(5), "`fibonacci` is cached by `lru_cache`"),
         (lambda x: x * listed(5)[1], "`listed` is cached by `lru_cache` and returns a list"),
         (writes_to_a_cached_array, "this writes to an array that may be a view"),
