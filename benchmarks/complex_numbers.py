@@ -1,10 +1,11 @@
 """Gradients of programs with complex numbers and Fourier transforms, beside JAX and PyTorch.
 
-    python -m benchmarks.complex_numbers [PROGRAM ...]
+    python -m benchmarks.complex_numbers [--busy] [PROGRAM ...]
 
 A quantum particle by the split-step method, an impedance, prices by a characteristic function, and phase retrieval. All
 run in one process, on one thread, in double precision; JAX with `jit`, with a loop of known length as `lax.scan`. The
-first call and the least of interleaved calls count; gradients must agree. Needs jax and torch.
+first call and the least of interleaved calls count; gradients must agree. With `--busy`, times are processor times:
+other programs on the machine disturb them little. Needs jax and torch.
 """
 
 import os
@@ -129,6 +130,8 @@ def of_torch(function, arguments):
 
 
 def main(wanted):
+    clock = time.process_time if "--busy" in wanted else time.perf_counter
+    wanted = [name for name in wanted if name != "--busy"]
     print("| program | | srcdiff | JAX | PyTorch |\n|---|---|---|---|---|")
     for name, (function, for_jax, for_torch, arguments) in PROGRAMS.items():
         if wanted and not any(w in name for w in wanted):
@@ -137,17 +140,17 @@ def main(wanted):
         calls = [lambda g=gradient, a=arguments: g(*a), of_jax(for_jax, arguments), of_torch(for_torch, arguments)]
         first, found = [], []
         for call in calls:
-            start = time.perf_counter()
+            start = clock()
             found.append(np.asarray(call()[1]))
-            first.append(time.perf_counter() - start)
+            first.append(clock() - start)
         for other in found[1:]:
             np.testing.assert_allclose(other, found[0], rtol=1e-8, atol=1e-9 * np.max(np.abs(found[0])))
         least = [np.inf] * len(calls)
         for _ in range(CALLS):
             for place, call in enumerate(calls):
-                start = time.perf_counter()
+                start = clock()
                 call()
-                least[place] = min(least[place], time.perf_counter() - start)
+                least[place] = min(least[place], clock() - start)
         print(f"| {name} | first call | {' | '.join(f'{t:.2f} s' for t in first)} |")
         print(f"| | run | {' | '.join(f'{1e3 * t:.3f} ms' for t in least)} |", flush=True)
 
