@@ -79,6 +79,17 @@ def views(z):
     return s + np.sum(np.abs(w))
 
 
+@prog(planar(4), real(3, 4))
+def parts_from_slices(z, x):
+    w = z.copy()
+    c = np.cos(x)
+    w.real[:] = c[1, 0:4]
+    w.imag[1:] = w.imag[:-1]
+    w.imag[:2] = w.real[2:]
+    w.real[::-1] = c[:, 1][[0, 1, 2, 0]]
+    return np.sum(w.real * w.imag**2) + np.abs(np.sum(w * z))
+
+
 @prog(planar(4), real(4))
 def fill(z, x):
     w = np.empty(4, complex)

@@ -166,6 +166,8 @@ class Shapes(Sizes):
             return Along(array, axis, 0, 1)
         if part and part[0] == "transposed":
             return self.axis_in_base(base, part[1][axis])
+        if part and part[0] == "part":  # real or imaginary parts have the places of the numbers
+            return self.axis_in_base(base, axis)
         kept: list[tuple[int, Any, Any] | None] = []
         passed = 0
         for key in part:
