@@ -86,11 +86,11 @@ def test_complex_numbers_become_machine_code() -> None:
     def interference(z, x):
         w = np.exp(1j * x) * np.conj(z) / (2.0 + z * z)
         w[1:] += np.sqrt(z[:-1])
-        return np.sum(np.abs(w) + w.imag**2)
+        return np.sum(np.abs(w) + w.imag**2 + np.abs(x.astype(complex)))
 
-    code = srcdiff.grad(interference, wrt=("z", "x"), backend="cuda").compile(np.ones(4) + 1j, np.ones(4))
-
-    assert all(kernel["machine_code"] > 0 for kernel in code.resources((8, 0)).values())
+    for z, x in ((np.ones(4) + 1j, np.ones(4)), (np.ones(4, np.complex64), np.ones(4, np.float32))):
+        code = srcdiff.grad(interference, wrt=("z", "x"), backend="cuda").compile(z, x)
+        assert all(kernel["machine_code"] > 0 for kernel in code.resources((8, 0)).values())
 
 
 @compiles

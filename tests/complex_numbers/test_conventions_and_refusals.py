@@ -183,7 +183,6 @@ def test_what_has_no_meaning_or_no_rule_for_complex_numbers_is_refused(function)
     ("function", "words"),
     [
         (lambda z: np.abs(np.fft.fft(z)).sum(), "Fourier transforms"),
-        (lambda z: np.abs(np.arcsin(z)).sum(), "`arcsin` of complex numbers"),
         (lambda z: np.abs(np.outer(z, z) @ z).sum(), "products and equations of complex matrices"),
     ],
 )

@@ -43,7 +43,13 @@ def zero_powers(z, x):
     return np.sum(((z * 0) ** 2 + (z * 0) ** 0).real * x)
 
 
-@pytest.mark.parametrize("function", [functions, shifted, iterated, sums, zero_powers])
+def inverse_functions(z, x):
+    circular = np.arcsin(z) * np.arccos(z * x) + np.arctan(z)
+    hyperbolic = np.arcsinh(z) * np.arccosh(z * x) + np.arctanh(z)
+    return np.sum((circular + hyperbolic + np.log1p(z) * np.log2(z) + np.expm1(z) * np.exp2(z)).real)
+
+
+@pytest.mark.parametrize("function", [functions, shifted, iterated, sums, zero_powers, inverse_functions])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_gradient_is_that_of_the_cpu(function):
     expected = srcdiff.value_and_grad(function, wrt=("z", "x"), backend="python")(Z, X)
@@ -51,3 +57,32 @@ def test_gradient_is_that_of_the_cpu(function):
     assert value == pytest.approx(expected[0])
     for bar, other in zip(bars, expected[1], strict=True):
         np.testing.assert_allclose(bar, other, rtol=1e-11, atol=1e-11)
+
+
+AT_CUTS = np.array([2, -2, 2j, -2j, 0, 0.5, 0.5j, 1e-9 + 1e-9j, 1e10 - 1e10j, 1e-160j, 3 - 1e-300j, complex(2, -0.0)])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_inverse_functions_are_those_of_numpy_at_both_sides_of_the_cuts():
+    def inverse(z):
+        circular = np.arcsin(z), np.arccos(z), np.arctan(z)
+        return *circular, np.arcsinh(z), np.arccosh(z), np.arctanh(z)
+
+    z = np.append(AT_CUTS, (complex(-2.0, -0.0), complex(-0.0, 2.0), complex(-0.0, -2.0)))
+    for found, expected in zip(srcdiff.differentiable(inverse, backend="cuda")(z), inverse(z), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_singles_stay_singles():
+    def energy(z, x):
+        w = np.conj(z) * x
+        w[1:] += np.exp(z[:-1])
+        return np.sum(np.abs(w * w + 1j) ** 2) + abs(np.sum(w))
+
+    z, x = Z.astype(np.complex64), X.astype(np.float32)
+    expected = srcdiff.grad(energy, wrt=("z", "x"), backend="python")(Z, X)
+    for bar, other, dtype in zip(
+        srcdiff.grad(energy, wrt=("z", "x"), backend="cuda")(z, x), expected, (z.dtype, x.dtype), strict=True
+    ):
+        assert bar.dtype == dtype
+        np.testing.assert_allclose(bar, other, rtol=1e-4)

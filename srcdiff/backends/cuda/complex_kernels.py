@@ -16,11 +16,12 @@ from dataclasses import replace
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Function, Library, Part, Store, Value, changed, walk
-from srcdiff.ir.types import COMPLEX, COMPLEX64, Array, is_complex
+from srcdiff.ir.types import COMPLEX, FLOAT, Array, Scalar, is_complex, real_of
 
 _AS_THEY_ARE = frozenset(
     (
-        *("add", "subtract", "multiply", "divide", "negative", "positive", "complex", "complex128", "real", "imag"),
+        *("add", "subtract", "multiply", "divide", "negative", "positive", "complex", "complex128", "complex64"),
+        *("real", "imag"),
         *("equal", "not_equal", "where", "stop_gradient"),
     )
 )
@@ -41,8 +42,11 @@ def _block(block: Block) -> Block:
         _refuse_what_no_gpu_does(operation)
         formula = _formula(operation)
         if isinstance(operation, Apply) and formula is not None:
-            real, imag = formula(build, *(_part(build, a, p) for a in operation.args for p in ("real", "imag")))
-            build.add(Apply(operation.out, "complex", (real, imag), span=operation.span))
+            parts = formula(build, *(_part(build, a, p) for a in operation.args for p in ("real", "imag")))
+            both = operation.out if operation.out.type == COMPLEX else Value(COMPLEX)
+            build.add(Apply(both, "complex", tuple(build.cast(p, FLOAT) for p in parts), span=operation.span))
+            if both is not operation.out:
+                build.add(Apply(operation.out, "complex64", (both,), span=operation.span))
         else:
             build.add(operation.rebuilt(_block))
     return changed(block, operations=tuple(build.operations))
@@ -66,8 +70,6 @@ def _refuse_what_no_gpu_does(operation: object) -> None:
                 _refuse("Fourier transforms cannot be computed on the GPU", span)
             if any(is_complex(v.type) for v in (*args, *outs)):
                 _refuse("products and equations of complex matrices cannot be computed on the GPU", span)
-        case Apply(out=out, args=args, span=span) if any(v.type == COMPLEX64 for v in (out, *args)):
-            _refuse("complex numbers of single precision cannot be computed on the GPU", span)
 
 
 def with_real_additions(kernel: Function) -> Function:
@@ -79,7 +81,7 @@ def with_real_additions(kernel: Function) -> Function:
             build.span = operation.span
             if isinstance(operation, Store) and operation.atomic and is_complex(operation.array.type):
                 for part in ("real", "imag"):
-                    of_array = Value(Array("float64", operation.array.array.rank))
+                    of_array = Value(Array(real_of(Scalar(operation.array.array.dtype)).dtype, operation.array.array.rank))
                     build.add(Part(of_array, operation.array, part, span=operation.span))
                     build.add(replace(operation, array=of_array, value=_part(build, operation.value, part)))
             else:
@@ -185,6 +187,70 @@ def _reciprocal(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     return build.apply("real", inverse), build.apply("imag", inverse)
 
 
+# -- inverse functions: Kahan's formulas, which are exact on both sides of the cuts. W. Kahan, Branch Cuts for Complex
+# Elementary Functions, in: The State of the Art in Numerical Analysis (1987)
+
+
+def _minus(build: Builder, x: Value, y: Value) -> Value:
+    return build.apply("subtract", x, y)
+
+
+def _cross(build: Builder, a: Value, b: Value, c: Value, d: Value) -> Value:
+    """a b - c d."""
+    return _minus(build, _product(build, a, b), _product(build, c, d))
+
+
+def _roots_beside_one(build: Builder, x: Value, y: Value) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
+    """The roots of 1 - z and of 1 + z."""
+    one = build.const(1.0)
+    below = _sqrt(build, _minus(build, one, x), build.apply("negative", y))
+    return below, _sqrt(build, build.apply("add", one, x), y)
+
+
+def _arccos(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    (a, b), (c, d) = _roots_beside_one(build, x, y)
+    real = _product(build, build.const(2.0), build.apply("arctan2", a, c))
+    return real, build.apply("arcsinh", _cross(build, c, b, d, a))
+
+
+def _arccosh(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    one = build.const(1.0)
+    a, b = _sqrt(build, _minus(build, x, one), y)
+    c, d = _sqrt(build, build.apply("add", x, one), y)
+    total = build.apply("add", _product(build, a, c), _product(build, b, d))
+    return build.apply("arcsinh", total), _product(build, build.const(2.0), build.apply("arctan2", b, c))
+
+
+def _arcsinh(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    real, imag = _arcsin(build, build.apply("negative", y), x)
+    return imag, build.apply("negative", real)
+
+
+def _arcsin(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    (a, b), (c, d) = _roots_beside_one(build, x, y)
+    real = build.apply("arctan2", x, _cross(build, a, c, b, d))
+    return real, build.apply("arcsinh", _cross(build, a, d, c, b))
+
+
+def _arctanh(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    """In the right half plane; it is odd."""
+    one = build.const(1.0)
+    sign = build.apply("copysign", one, x)
+    x, y = build.apply("absolute", x), _product(build, sign, y)
+    beside, square = _minus(build, one, x), _product(build, y, y)
+    below = build.apply("add", _product(build, beside, beside), square)
+    ratio = build.apply("divide", _product(build, build.const(4.0), x), below)
+    real = _product(build, build.const(0.25), build.apply("log1p", ratio))
+    across = _minus(build, _product(build, beside, build.apply("add", one, x)), square)
+    angle = build.apply("arctan2", _product(build, build.const(-2.0), y), across)
+    return _product(build, sign, real), _product(build, _product(build, build.const(-0.5), sign), angle)
+
+
+def _arctan(build: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    real, imag = _arctanh(build, build.apply("negative", y), x)
+    return imag, build.apply("negative", real)
+
+
 _FORMULAS: dict[str, Callable[..., tuple[Value, Value]]] = {
     "exp": _exp,
     "log": _log,
@@ -196,6 +262,12 @@ _FORMULAS: dict[str, Callable[..., tuple[Value, Value]]] = {
     "tan": _tan,
     "tanh": _tanh,
     "power": _power,
+    "arcsin": _arcsin,
+    "arccos": _arccos,
+    "arctan": _arctan,
+    "arcsinh": _arcsinh,
+    "arccosh": _arccosh,
+    "arctanh": _arctanh,
     "sin": _of_both(("sin", "cosh"), ("cos", "sinh"), negated=False),
     "cos": _of_both(("cos", "cosh"), ("sin", "sinh"), negated=True),
     "sinh": _of_both(("sinh", "cos"), ("cosh", "sin"), negated=False),

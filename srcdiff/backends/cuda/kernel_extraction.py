@@ -522,7 +522,8 @@ class _Launch:
                     totals.setdefault(k, []).append(Value(FLOAT))
                     host.add(Library((totals[k][-1],), "device.total", (sums, host.const(row))))
                     if part == "imag":
-                        host.add(Apply(out, "add", (init, host.apply("complex", *totals[k]))))
+                        total = host.cast(host.apply("complex", *totals[k]), out.type)
+                        host.add(Apply(out, "add", (init, total)))
                     continue
                 at_first = self.outline.dependence.constants.get(init) == 0 and out.type == FLOAT
                 total = out if at_first else Value(FLOAT)

@@ -223,7 +223,7 @@ def device_numpy(cc: tuple[int, int] | None = None) -> Any:
     module.__dict__.update(
         nan=math.nan, inf=math.inf, pi=math.pi, float64=np.float64, float32=np.float32, int64=np.int64, bool_=np.bool_
     )
-    for kind in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"):
+    for kind in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "complex64", "complex128"):
         setattr(module, kind, getattr(np, kind))
     for name, own in _FROM_MATH.items():
         if hasattr(math, own):
