@@ -377,6 +377,7 @@ KERNEL_PASSES: Sequence[Pass] = (
     STRONG_ZEROS,
     *CLEAN_UP_KERNEL,
     Pass("atomic adds", kernels.add_atomically, "adds that threads may make to one element are atomic"),
+    Pass("complex functions", kernels.compute_by_parts, "compute with complex numbers by real and imaginary parts"),
     Pass("thread memory", kernels.place_memory, "place arrays in local, shared or global memory"),
     Pass("emission", emit_kernel, "write the source"),
 )

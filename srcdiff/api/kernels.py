@@ -42,7 +42,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.options import EXTENT, Wrt
 from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.ir.nodes import CoordinateKind
-from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.ir.types import FLOAT, Array, Scalar, is_inexact, is_supported_dtype
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.keys import describe_argument, is_on_device, layout_on_device
 
@@ -220,7 +220,7 @@ class Derived:
 
     def guessed(self, described: dict[str, Description]) -> list[Sequence[Any]]:
         """Groups in which every float argument is active."""
-        floats = [True if d.kind == "value" and is_float(d.detail) else None for d in described.values()]
+        floats = [True if d.kind == "value" and is_inexact(d.detail) else None for d in described.values()]
         return [tuple(described.values()), *(floats for _ in self.marks())]
 
     def current(self, given: tuple[Sequence[Any], Sequence[Any]] | None, shape: Any) -> CompiledKernel:
@@ -310,7 +310,7 @@ def _check_group(
         if x is None or x is True:
             continue
         description = described[name]
-        if description.kind != "value" or not is_float(description.detail):
+        if description.kind != "value" or not is_inexact(description.detail):
             message = f"`{name}` holds no floats, so it has no {mark}"
             raise DifferentiationError([Problem("SD402", message, of.span, help=f"pass None for it in the {mark}s")])
         _check_fit(name, argument, description, x, mark)
@@ -390,7 +390,7 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
             found = Description("value", Scalar(_dtype(kind).name))
         else:
             found = describe_argument(kind, name, derivative.span)
-        if name in wrt and not is_float(found.detail):
+        if name in wrt and not is_inexact(found.detail):
             found = Description("value", FLOAT)
         if found.kind != "value" or isinstance(found.detail, Array):
             message = f"the argument `{name}` is not a number: kernels can differentiate functions of numbers only"

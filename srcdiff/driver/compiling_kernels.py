@@ -10,7 +10,7 @@ import numpy as np
 
 from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device
-from srcdiff.backends.cuda.kernel_passes import KernelCompilation, refuse_complex
+from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.backends.cuda.races import SPREAD, Spread
 from srcdiff.backends.cuda.thread_memory import CAPACITY, Scratch
 from srcdiff.backends.python import interpreter
@@ -47,7 +47,6 @@ def compile_kernel(
     work.dots = {params[n]: _beside(params[n], "dot") for n in chosen.get("dot", ())}
     work.dots |= {work.bars[params[n]]: _beside(work.bars[params[n]], "dot") for n in chosen.get("bar_dot", ())}
     look("reading", work)
-    refuse_complex(work.reading.program, work.span)
     run(KERNEL_PASSES, work)
     given = [params.get(n) for n in arguments]
     beside: dict[str, list[Value | None]] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64
+from numba import complex128, cuda, float64
 
 from srcdiff.cuda import kernel
 
@@ -34,7 +35,7 @@ class Program:
     def has_adjoint(self) -> tuple[bool, ...]:
         """Whether each argument holds floats."""
         args = self.arguments(np.random.default_rng(0))
-        return tuple(isinstance(a, float) or (isinstance(a, np.ndarray) and a.dtype.kind == "f") for a in args)
+        return tuple(isinstance(a, float) or (isinstance(a, np.ndarray) and a.dtype.kind in "fc") for a in args)
 
 
 def program(sequential: Any, blocks: Any, threads: Any, arguments: Any) -> Callable[[Any], Any]:
@@ -59,6 +60,45 @@ def saxpy(a, x, y):
     i = cuda.grid(1)
     if i < x.shape[0]:
         y[i] = a * x[i] + y[i]
+
+
+def planar(random, n):
+    return random.normal(size=n) + 1j * random.normal(size=n)
+
+
+def iterated_loop(c, w, out):
+    for i in range(len(c)):
+        z = 0j
+        for _ in range(3):
+            z = z * z + c[i] * w[0]
+        out[i] = abs(z) ** 2 + z.real
+
+
+@program(iterated_loop, 2, 4, lambda r: (0.3 * planar(r, 5), planar(r, 2), np.zeros(5)))
+def iterated(c, w, out):
+    """Complex numbers; all threads read one of them."""
+    i = cuda.grid(1)
+    if i < c.shape[0]:
+        z = 0j
+        for _ in range(3):
+            z = z * z + c[i] * w[0]
+        out[i] = abs(z) ** 2 + z.real
+
+
+def phases_loop(c, x, out):
+    for i in range(len(c)):
+        turned = c[i] * cmath.exp(1j * x[i])
+        out[i] = turned * turned + cmath.asin(c[0])
+
+
+@program(phases_loop, 2, 4, lambda r: (planar(r, 5), r.normal(size=5), planar(r, 5)))
+def phases(c, x, out):
+    i = cuda.grid(1)
+    t = cuda.local.array(2, complex128)
+    if i < c.shape[0]:
+        t[0] = cmath.exp(1j * x[i])
+        t[1] = c[i] * t[0]
+        out[i] = t[1] * t[1] + cmath.asin(c[0])
 
 
 def strided_loop(x, y):

@@ -49,7 +49,17 @@ def inverse_functions(z, x):
     return np.sum((circular + hyperbolic + np.log1p(z) * np.log2(z) + np.expm1(z) * np.exp2(z)).real)
 
 
-@pytest.mark.parametrize("function", [functions, shifted, iterated, sums, zero_powers, inverse_functions])
+def recurrence(z, x):
+    """Iterations that need each other run in one thread, whose results are complex."""
+    w = 0j
+    for i in range(len(z)):
+        w = 0.5 * w * w + z[i]
+        if abs(w) > 3.0:
+            break
+    return abs(w) * np.sum(x) + w.imag
+
+
+@pytest.mark.parametrize("function", [recurrence, functions, shifted, iterated, sums, zero_powers, inverse_functions])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_gradient_is_that_of_the_cpu(function):
     expected = srcdiff.value_and_grad(function, wrt=("z", "x"), backend="python")(Z, X)

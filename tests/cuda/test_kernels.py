@@ -21,10 +21,15 @@ def arguments_and_bars(program: Program, seed: int = 1) -> tuple[Values, Values]
     random = np.random.default_rng(seed)
     args = program.arguments(random)
     bars = tuple(
-        None if not has else random.normal(size=a.shape) if isinstance(a, np.ndarray) else np.zeros(1)
+        None if not has else numbers_like(a, random) if isinstance(a, np.ndarray) else np.zeros(1)
         for a, has in zip(args, program.has_adjoint, strict=True)
     )
     return args, bars
+
+
+def numbers_like(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    real = random.normal(size=array.shape)
+    return real + 1j * random.normal(size=array.shape) if array.dtype.kind == "c" else real
 
 
 def tangents_of(values: Values, seed: int) -> Values:
@@ -32,8 +37,8 @@ def tangents_of(values: Values, seed: int) -> Values:
     random = np.random.default_rng(seed)
     found: list[Any] = []
     for value in values:
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            found.append(random.normal(size=value.shape))
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+            found.append(numbers_like(value, random))
         else:
             found.append(float(random.normal()) if isinstance(value, float) else None)
     return tuple(found)
@@ -97,8 +102,8 @@ def test_tangent_is_the_transpose_of_the_adjoint(program: Program) -> None:
     program.kernel.jvp[program.launch](copies(args), after)
     program.kernel.adjoint[program.launch](copies(args), pulled)
 
-    left = sum(np.sum(b * d) for b, d in zip(bars, after, strict=True) if isinstance(d, np.ndarray))
-    right = sum(np.sum(b * d) for b, d in zip(pulled, dots, strict=True) if d is not None)
+    left = sum(np.sum((np.conj(b) * d).real) for b, d in zip(bars, after, strict=True) if isinstance(d, np.ndarray))
+    right = sum(np.sum((np.conj(b) * d).real) for b, d in zip(pulled, dots, strict=True) if d is not None)
     assert left == pytest.approx(right, rel=1e-11)
 
 

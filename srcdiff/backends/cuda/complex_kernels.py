@@ -81,7 +81,8 @@ def with_real_additions(kernel: Function) -> Function:
             build.span = operation.span
             if isinstance(operation, Store) and operation.atomic and is_complex(operation.array.type):
                 for part in ("real", "imag"):
-                    of_array = Value(Array(real_of(Scalar(operation.array.array.dtype)).dtype, operation.array.array.rank))
+                    numbers = operation.array.array
+                    of_array = Value(Array(real_of(Scalar(numbers.dtype)).dtype, numbers.rank))
                     build.add(Part(of_array, operation.array, part, span=operation.span))
                     build.add(replace(operation, array=of_array, value=_part(build, operation.value, part)))
             else:

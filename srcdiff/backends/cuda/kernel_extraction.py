@@ -55,7 +55,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_complex, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_complex, is_float, is_inexact, scalar_of
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.simplify import simplify
 from srcdiff.quick_dataclasses import dataclass
@@ -551,16 +551,17 @@ class _Launch:
         results = self.loop.defines()
         kinds = {
             "float64": [v for v in results if is_float(v.type)],
-            "int64": [v for v in results if not is_float(v.type)],
+            "complex128": [v for v in results if is_complex(v.type)],
+            "int64": [v for v in results if not is_inexact(v.type)],
         }
         arrays: list[tuple[Value, list[Value]]] = []
         for dtype, values in kinds.items():
             if values:
-                array = Value(Array(dtype, 1), "results" if dtype == "float64" else "counts")
+                array = Value(Array(dtype, 1), "counts" if dtype == "int64" else "results")
                 inside = self.parameter(array)
                 for k, value in enumerate(values):
                     build = self.build
-                    build.store(inside, (build.const(k),), build.cast(known[value], INT if dtype == "int64" else FLOAT))
+                    build.store(inside, (build.const(k),), build.cast(known[value], scalar_of(dtype)))
                 arrays.append((array, values))
         host = self.host
         for array, values in arrays:
@@ -569,8 +570,8 @@ class _Launch:
         for array, values in arrays:
             for k, value in enumerate(values):
                 loaded = host.load(array, (host.const(k),))
-                makers = {"float64": "float64", "float32": "float32", "int64": "int", "bool": "bool"}
-                host.add(Apply(value, makers[value.scalar.dtype], (loaded,)))
+                makers = {"int64": "int", "bool": "bool"}
+                host.add(Apply(value, makers.get(value.scalar.dtype, value.scalar.dtype), (loaded,)))
 
     # -- running it --------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,6 @@ from srcdiff.ir.nodes import (
     Program,
     Store,
     Value,
-    complex_values,
     walk,
 )
 from srcdiff.library.blas_lapack import is_seen
@@ -183,11 +182,9 @@ def lengths_function(
     return Function(f"{kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
 
 
-def refuse_complex(program: Program, span: Span | None) -> None:
-    """Complex numbers have no kernels yet."""
-    if complex_values(program):
-        message = "a kernel of yours cannot compute with complex numbers"
-        raise DifferentiationError([Problem("SD501", message, span, help='use `backend="numba"`')])
+def compute_by_parts(state: KernelCompilation) -> None:
+    """Complex functions by real ones, and additions of several threads to complex elements by parts."""
+    state.main = with_real_additions(with_real_functions(state.main))
 
 
 def extract_kernels(state: Compilation) -> None:

@@ -193,4 +193,5 @@ def numba_type(x: Any) -> str | None:
     if not type(x).__module__.startswith("numba."):
         return None
     name = str(getattr(x, "name", ""))
-    return name if name in ("bool", "float32", "float64") or name.lstrip("u").startswith("int") else None
+    others = ("bool", "float32", "float64", "complex64", "complex128")
+    return name if name in others or name.lstrip("u").startswith("int") else None
