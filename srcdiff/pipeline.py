@@ -71,7 +71,7 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
-from srcdiff.passes.short_axes import unroll_short_axes
+from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
@@ -125,6 +125,11 @@ def few_lanes(state: Compilation) -> bool:
 def has_short_axes(state: Compilation) -> bool:
     request = state.request
     return bool(request.short_axes) and on_host(state) and not request.parallel and not request.jacobian
+
+
+def may_unroll(state: Compilation) -> bool:
+    """Whether there are short axes, and no derivative by a local variable, which unrolling would multiply."""
+    return has_short_axes(state) and all(name in state.reading.arguments for name in state.request.wrt)
 
 
 def divisions_never_raise(state: Compilation) -> bool:
@@ -223,6 +228,12 @@ DIFFERENTIATE = (
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
     Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),
     Pass("small arrays", each(replace_small_arrays, named), "a small array of known shape becomes scalars"),
+    Pass(
+        "short loops",
+        each(unroll_short_loops),
+        "unroll sums of few terms where an axis was short at the first call",
+        may_unroll,
+    ),
     Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,
     *FUSION,

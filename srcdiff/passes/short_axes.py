@@ -37,6 +37,7 @@ from srcdiff.ir.nodes import (
     Store,
     Value,
     changed,
+    substituted,
     walk,
 )
 from srcdiff.ir.types import INT, Scalar
@@ -66,6 +67,14 @@ def unroll_short_axes(function: Function, axes: Axes) -> Function:
     return changed(function, body=_Versions(function, axes).block(function.body)) if axes else function
 
 
+def unroll_short_loops(function: Function) -> Function:
+    """The function without innermost loops of few iterations, of known number, that add up numbers inside two loops.
+
+    Their results need not be stored for the reverse sweep, because what is not in a loop can be computed again.
+    """
+    return changed(function, body=_Unrolling(function, {}).inside(function.body, 0))
+
+
 @dataclass(eq=False, slots=True)
 class _Unrolled:
     """A version of a loop, and the number of its operations."""
@@ -79,6 +88,7 @@ class _Versions:
         self.lengths: Lengths = lengths_of(function)
         self.known = {self.lengths.of(array, axis): length for (array, axis), length in axes.items()}
         """The lengths of short axes."""
+        self.constants = {o.out for o in walk(function.body) if isinstance(o, Const)}
         self.users: dict[Value, set[Operation | None]] = {v: {None} for v in function.body.yields}
         """The operations at top level that use a value, themselves or inside; None if it is a result."""
         for operation in function.body.operations:
@@ -102,7 +112,7 @@ class _Versions:
         loops = [o for o in inside if isinstance(o, Loop)]
         short = [o for o in loops if self.iterations(o) is not None]
         asked = self.asked(inside)
-        if not short or len(short) == len(loops) or not asked:
+        if len(short) == len(loops) or not asked or not (short or self.has_columns(inside)):
             return False
         unrolled = _Unrolled([])
         known = dict[Value, Value]()
@@ -131,6 +141,19 @@ class _Versions:
             if isinstance(operation, Alloc) and self.users.get(operation.out, set()) <= {loop, *own}:
                 own.append(operation)
         return own[::-1]
+
+    def has_columns(self, inside: Sequence[Operation]) -> bool:
+        """Whether inner loops go through a column, as `j` does in `x[j, 0]`. They vectorise if LLVM knows how far apart
+        the rows are."""
+        loops = [o for o in inside if isinstance(o, Loop)]
+        counters = {o.index for o in loops}
+        return all(o.counted for o in loops) and any(
+            o.indices[-1] in self.constants
+            and not counters.isdisjoint(o.indices)
+            and self.lengths.of(o.array, len(o.indices) - 1) in self.known
+            for o in inside
+            if isinstance(o, Load | Store) and len(o.indices) > 1
+        )
 
     def asked(self, inside: Sequence[Operation]) -> list[tuple[Value, int]]:
         """The short axes that loops run along, or that decide how far apart the rows of an array are."""
@@ -203,6 +226,27 @@ class _Versions:
             self.write(loop.body.operations, known, into)
             carried = [known.get(v, v) for v in loop.body.yields]
         known |= dict(zip(loop.outs, carried, strict=True))
+
+
+class _Unrolling(_Versions):
+    def inside(self, block: Block, depth: int) -> Block:
+        into, known = _Unrolled([]), dict[Value, Value]()
+        for operation in block.operations:
+            operation = operation.replaced(lambda v: known.get(v, v))
+            numbers = self.iterations(operation) if isinstance(operation, Loop) and depth > 1 else None
+            if isinstance(operation, Loop) and numbers is not None and operation.params and self.is_simple(operation):
+                self.unroll(operation, numbers, known, into)
+            else:
+                deeper = depth + isinstance(operation, Loop)
+                into.body.append(operation.rebuilt(lambda b: self.inside(self.now(b, known), deeper)))  # noqa: B023
+        return changed(block, operations=tuple(into.body), yields=tuple([known.get(v, v) for v in block.yields]))
+
+    def now(self, block: Block, known: dict[Value, Value]) -> Block:
+        return substituted(block, lambda v: known.get(v, v)) if known else block
+
+    def is_simple(self, loop: Loop) -> bool:
+        plain = [isinstance(o, Apply | Const | Dim | Load) and _is_copied(o) for o in loop.body.operations]
+        return _is_copied(loop) and all(plain)
 
 
 def _is_copied(operation: Operation) -> bool:

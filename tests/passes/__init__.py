@@ -83,7 +83,7 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
-from srcdiff.passes.short_axes import unroll_short_axes
+from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays
@@ -173,6 +173,7 @@ PASSES: dict[str, Run] = {
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
     "short_axes": unroll_given_axes,
+    "short_loops": each(unroll_short_loops),
     "excluded_pairs": each(compute_for_all),
     "factored_sums": each(factor_sums),
     "loop_distribution": each(distribute_loops),
