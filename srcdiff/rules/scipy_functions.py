@@ -599,7 +599,7 @@ def betainc_by(n: int, a: float, b: float, x: float) -> float:
     rest = high if is_lower else low
     rate = near - (far - 1.0) * part / rest
     curvature = abs(far - 1.0) * part / rest / rest
-    width = 1.0 / max(abs(rate), math.sqrt(curvature), 1e-3 * near)
+    width = 1.0 / max(max(abs(rate), math.sqrt(curvature)), 1e-3 * near)  # compiled `max` takes two numbers
     total = 0.0
     step = 1.0 / 32.0
     for k in range(-128, 100000):
