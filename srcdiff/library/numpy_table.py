@@ -41,7 +41,7 @@ FUNCTIONS: dict[Any, Any] = {
 _OF_COMPLEX = (
     *("sum", "prod", "mean", "var", "std", "average", "trapezoid", "any", "all", "count_nonzero", "array_equal"),
     *("nansum", "nanprod", "nanmean", "nancumsum", "nancumprod", "nan_to_num"),
-    *("cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "ediff1d"),
+    *("cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "diff", "ediff1d"),
     *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes", "linspace", "logspace", "geomspace"),
     *("tril_indices_from", "triu_indices_from", "diag_indices_from", "piecewise"),
     *("sort", "argsort", "polyfit", "cov", "corrcoef"),
