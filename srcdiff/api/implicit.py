@@ -46,7 +46,8 @@ def root(
         maxiter: The largest number of steps.
         linear_solver: How systems with the Jacobian matrix are solved, by Newton's method and by derivatives. "dense"
             forms the matrix. "gmres" and "cg" need only products with it; "cg" is for matrices that are symmetric and
-            positive definite. They do not form the matrix for first and second derivatives.
+            positive definite. They do not form the matrix for first and second derivatives, and do
+            not notice every singular matrix.
         bands: The number of diagonals below and above the main one, outside of which the Jacobian matrix is zero.
             Then the systems are solved as banded ones.
         backend: As for `grad`; inside a differentiated function, the backend is that of the function.

@@ -140,12 +140,15 @@ def matrix_free(
 ) -> Any:
     """By a Krylov method. Its derivatives solve such systems, too; those of higher order form the matrix."""
 
-    def times(y: Any) -> Any:
+    def transposed_times(y: Any) -> Any:
         direction = np.reshape(np.asarray(y), x.shape)
+        product = np.asarray(grad(lambda z: np.sum(np.asarray(equation(z)) * direction))(x))
+        return np.asarray(np.reshape(product, x.size) + shift * y)
+
+    def times(y: Any) -> Any:
         if is_transposed and method != "cg":
-            product = np.asarray(grad(lambda z: np.sum(np.asarray(equation(z)) * direction))(x))
-        else:
-            product = np.asarray(jvp(equation, (x,), (direction,))[1])
+            return transposed_times(y)
+        product = np.asarray(jvp(equation, (x,), (np.reshape(np.asarray(y), x.shape),))[1])
         return np.asarray(np.reshape(product, x.size) + shift * y)
 
     def system(y: Any) -> Any:
@@ -155,7 +158,12 @@ def matrix_free(
         b = np.copy(np.reshape(np.asarray(right), x.size))
         limit = (1e-5 if is_single(x.dtype) else 1e-11) * np.sqrt(np.sum(b * b))
         if method == "cg":
-            return conjugate_gradients(times, b, start, limit, 10 * x.size)
+            found = conjugate_gradients(times, b, start, limit, 10 * x.size)
+            if is_transposed:
+                rest = np.asarray(transposed_times(found) - b)
+                if np.sum(rest * rest) > (1e-4 if is_single(x.dtype) else 1e-12) * np.sum(b * b):
+                    raise ValueError("the Jacobian matrix is not symmetric: use `linear_solver='gmres'`")
+            return found
         return minimal_residuals(times, b, start, limit, 10 * x.size, min(x.size, 50))
 
     def again(right: Any, is_turned: Any) -> Any:

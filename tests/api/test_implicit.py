@@ -456,8 +456,18 @@ def test_linear_solvers(name):
         return np.sum(np.sin(solve(function, np.ones(3), p, **options)) * np.arange(3.0))
 
     p, v = np.array([1.0, 1.5, 0.8]), np.array([1.0, -1.0, 0.5])
-    dense = srcdiff.hvp(lambda p: found(p), backend="python")(p, v)
-    np.testing.assert_allclose(srcdiff.hvp(lambda p: found(p, **options), backend="python")(p, v), dense, rtol=1e-7)
+    derivative, given = (srcdiff.grad, (p,)) if name == "cg" else (srcdiff.hvp, (p, v))
+    dense = derivative(lambda p: found(p), backend="python")(*given)
+    np.testing.assert_allclose(derivative(lambda p: found(p, **options), backend="python")(*given), dense, rtol=1e-7)
+
+
+def test_a_jacobian_that_is_not_symmetric_is_noticed():
+    def first(p):
+        a = np.array([[4.0, 0.1], [0.0, 4.0]])
+        return srcdiff.root(lambda x: p * (a @ x) - 1.0, np.zeros(2), linear_solver="cg")[0]
+
+    with pytest.raises(ValueError, match="not symmetric"):
+        srcdiff.grad(first, backend="python")(2.0)
 
 
 def test_a_jacobian_outside_of_its_bands_is_noticed():
