@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 from numba import njit
 
 from srcdiff.backends.numba import lowering
 from srcdiff.backends.numba.numba_cpu import compiler
-from srcdiff.backends.numba.quick_numpy import quick_builtins, quick_numpy
+from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_builtins, quick_numpy
 
 pytestmark = pytest.mark.numba
 
@@ -68,8 +70,12 @@ def powers(x):
     return x**0, x**1, x**2, x**3, x**7, x**64, x**2.5, x**65
 
 
+min_of_two, max_of_two = min, max
+
+
 def extremes(i, j, x, condition):
-    return min(i, j), max(i, j), min(x, i), max(x, 0.5), min((i, j, 2)), int(condition), int(x), float(int(condition))
+    integers = min_of_two(i, j), max_of_two(i, j), int(condition), int(x)
+    return *integers, min_of_two(x, i), max_of_two(x, 0.5), min((i, j, 2)), max(i, j, 7), float(int(condition))
 
 
 def compiled(function):
@@ -145,6 +151,13 @@ def test_constant_powers_are_those_of_python(number):
 def test_extremes_and_integers_are_those_of_python():
     for i, j, x, condition in ((1, 2, 1.5, True), (5, -3, -0.5, False), (2, 2, 2.0, True)):
         assert compiled(extremes)(i, j, x, condition) == extremes(i, j, x, condition)
+
+
+def test_calls_of_two_numbers_have_names_of_their_own():
+    tree = ProductsByName().visit(ast.parse("min(a, b) + max(a, min(b, c)) + max(a, b, c) + min(*a, b) + max(a)"))
+    assert (
+        ast.unparse(tree) == "min_of_two(a, b) + max_of_two(a, min_of_two(b, c)) + max(a, b, c) + min(*a, b) + max(a)"
+    )
 
 
 def test_arrays_of_other_shapes_are_not_copied():

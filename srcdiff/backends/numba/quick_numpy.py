@@ -25,6 +25,14 @@ from srcdiff.ir.types import NEGATIVE, TOO_LARGE
 class ProductsByName(ast.NodeTransformer):
     """`a @ b` as `np.matmul(a, b)`: compiled code finds functions by their names, operators are Numba's own."""
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`min` and `max` of two numbers have names of their own; of others they are Numba's."""
+        self.generic_visit(node)
+        are_two = len(node.args) == 2 and not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+        if are_two and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
+            node.func.id = f"{node.func.id}_of_two"
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.op, ast.MatMult):
@@ -115,22 +123,18 @@ def quick_builtins() -> dict[str, Any]:
     the integer of a boolean."""
     from numba.extending import intrinsic
 
-    return {"min": intrinsic(_chosen(min, "<")), "max": intrinsic(_chosen(max, ">")), "int": intrinsic(_integer)}
+    chosen = {"min_of_two": intrinsic(_chosen(min, "<")), "max_of_two": intrinsic(_chosen(max, ">"))}
+    return {**chosen, "int": intrinsic(_integer)}
 
 
 def _chosen(function: Callable[..., Any], comparison: str) -> Callable[..., Any]:
-    def choose(typing_context: Any, x: Any, y: Any = None) -> Any:
+    def choose(typing_context: Any, x: Any, y: Any) -> Any:
         from numba.core import types as kinds
 
-        numbers = [kinds.unliteral(n) for n in (x, y)] if y is not None else []
-        if numbers and all(n == kinds.int64 for n in numbers):
+        numbers = [kinds.unliteral(n) for n in (x, y)]
+        if all(n == kinds.int64 for n in numbers):
             return kinds.int64(*numbers), generate
-        if y is not None:
-            return _as_numba_has_it(typing_context, function, [x, y])
-        signature, of_one = _as_numba_has_it(typing_context, function, [x])
-        return signature.return_type(x, kinds.none), lambda context, builder, _, args: of_one(
-            context, builder, signature, args[:1]
-        )
+        return _as_numba_has_it(typing_context, function, [x, y])
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, y = args
