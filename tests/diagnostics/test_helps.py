@@ -55,6 +55,14 @@ ROWS = [
         function("s = 0.0\nfor i in range(3):\n    if i > x:\n        break\n    s += x\nreturn s"),
     ),
     Row(
+        "statements in object mode",
+        "from numba import objmode\n" + function("with objmode(y='float64'):\n    y = x * x\nreturn y"),
+        "SD302",
+        "the statements below `objmode` run in the interpreter",
+        "`srcdiff.external`",
+        "@srcdiff.external(differences='complex')\ndef square(x):\n    return x * x\n" + function("return square(x)"),
+    ),
+    Row(
         "module in place of a number",
         function("return x * math"),
         "SD203",

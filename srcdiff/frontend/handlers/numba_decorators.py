@@ -10,6 +10,7 @@ import numba.misc.special
 import numpy as np
 from numba.core import types
 from numba.core.ccallback import CFunc
+from numba.core.withcontexts import objmode_context
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
@@ -100,6 +101,13 @@ def call_generalized_ufunc(
     )
     own = call_plain(reader, generalized, [Static(python), *map(_as_abstract, plan), *given], {}, node)
     return forced(reader, own)
+
+
+@handles_kind(type(objmode_context))
+def object_mode(reader: Reader, function: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
+    """Statements that Numba hands to the interpreter have no compiled derivative."""
+    help_ = "write a function with these statements, and declare its derivative with `srcdiff.external`"
+    reader.refuse("SD302", node, "the statements below `objmode` run in the interpreter", help_=help_)
 
 
 def _arguments_of(signature: Any) -> tuple[Any, ...]:
