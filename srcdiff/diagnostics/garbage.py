@@ -15,6 +15,8 @@ _SELDOM = 100_000
 
 _passed = [0, 300_000]
 """How many objects were passed to the oldest generation since it was looked through, and how many may be."""
+_frozen_by_the_user = [False]
+"""Whether there were frozen objects. They cannot be told from ours, and to count them takes as long as they are many."""
 
 
 @contextlib.contextmanager
@@ -30,9 +32,16 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         if gc.get_threshold() == seldom:
-            if gc.isenabled() and not gc.get_freeze_count():
+            if gc.isenabled() and not _are_frozen_by_the_user():
                 _pass_new_objects()
             gc.set_threshold(*before)
+
+
+def _are_frozen_by_the_user() -> bool:
+    """Whether somebody else uses `gc.freeze`. This is asked until the answer is yes."""
+    if not _frozen_by_the_user[0]:
+        _frozen_by_the_user[0] = gc.get_freeze_count() > 0
+    return _frozen_by_the_user[0]
 
 
 def _pass_new_objects() -> None:

@@ -15,8 +15,9 @@ class Circle:
 
 
 @pytest.fixture
-def unfrozen():
+def unfrozen(monkeypatch):
     """Without the objects that the configuration of the tests has frozen."""
+    monkeypatch.setattr(garbage, "_frozen_by_the_user", [False])
     gc.unfreeze()
     yield
     gc.collect()
