@@ -16,7 +16,7 @@ _SELDOM = 100_000
 _passed = [0, 300_000]
 """How many objects were passed to the oldest generation since it was looked through, and how many may be."""
 _frozen_by_the_user = [False]
-"""Whether there were frozen objects. They cannot be told from ours, and to count them takes as long as they are many."""
+"""Whether there were frozen objects. They cannot be told from ours, and counting them takes time if they are many."""
 
 
 @contextlib.contextmanager
