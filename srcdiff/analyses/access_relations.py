@@ -442,12 +442,23 @@ def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine |
 
 def affine(value: Value, structure: Structure, *, opaque: bool = True) -> Affine | None:
     """The value in terms of counters and what is computed at top level: by whatever means, if it may be `opaque`."""
+    return _affine(value, structure, opaque, {})
+
+
+def _affine(value: Value, structure: Structure, opaque: bool, found: dict[Value, Affine | None]) -> Affine | None:
+    """The same; `found` has the forms of values that are operands more than once."""
+    if value not in found:
+        found[value] = _affine_of(value, structure, opaque, found)
+    return found[value]
+
+
+def _affine_of(value: Value, structure: Structure, opaque: bool, found: dict[Value, Affine | None]) -> Affine | None:
     if value in structure.constants:
         known = structure.constants[value]
         return Affine(known) if isinstance(known, int) else None
     definition = structure.definition.get(value)
     if isinstance(definition, Apply):
-        args = [affine(a, structure, opaque=opaque) for a in definition.args]
+        args = [_affine(a, structure, opaque, found) for a in definition.args]
         if all(a is not None for a in args):
             known_args = [a for a in args if a is not None]
             match definition.primitive:
