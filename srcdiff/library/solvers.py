@@ -117,7 +117,7 @@ def least_squares(
     def solver(equation: Any, x0: Any) -> Any:
         if not is_array(x0):
             return lowest(jacobian, jvp, linear, half_of_squares, equation, x0, tol, maxiter)
-        return levenberg_marquardt(jacobian, function, x0, tol, maxiter)
+        return levenberg_marquardt(jacobian, function, equation, x0, tol, maxiter)
 
     return solved(jvp, linear, solver, equation, in_double(x0))
 
@@ -516,7 +516,11 @@ def lowest_in_box(
         change, size = largest(tried - x), largest(x) + 1e-8
 
 
-def levenberg_marquardt(jacobian: Any, function: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
+def levenberg_marquardt(jacobian: Any, function: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
+    """Levenberg's and Marquardt's method for the squares of a function.
+
+    After some steps, the Hessian takes the place of the product of Jacobians, which is far from it if residuals are large.
+    """
     n = x0.size
     x, tried = np.copy(x0), np.copy(x0)
     normal, slope, step = np.zeros((n, n), x.dtype), np.zeros(n, x.dtype), np.zeros(n, x.dtype)
@@ -534,9 +538,13 @@ def levenberg_marquardt(jacobian: Any, function: Any, x0: Any, tol: Any, maxiter
             x, least = tried, value
             if is_last:
                 return x
-            columns = np.reshape(np.asarray(jacobian(function)(x)), (r.size, n))
-            normal = np.asarray(columns.T @ columns)
-            slope = np.asarray(columns.T @ np.reshape(r, r.size))
+            if count <= 20:
+                columns = np.reshape(np.asarray(jacobian(function)(x)), (r.size, n))
+                normal = np.asarray(columns.T @ columns)
+                slope = np.asarray(columns.T @ np.reshape(r, r.size))
+            else:
+                normal = square_jacobian(jacobian, equation, x)
+                slope = np.reshape(np.asarray(equation(x)), n)
             added = max(0.1 * added, 1e-12)
         else:
             added = max(10.0 * added, 1e-3)
@@ -544,7 +552,7 @@ def levenberg_marquardt(jacobian: Any, function: Any, x0: Any, tol: Any, maxiter
                 raise RuntimeError("the least squares were not found: pass another start")
         shifted = np.copy(normal)
         for i in range(n):
-            shifted[i, i] += added * (normal[i, i] + 1e-12)
+            shifted[i, i] += added * (abs(normal[i, i]) + 1e-12)
         step = solve_vector(shifted, slope)
         tried = np.asarray(x - np.reshape(step, x.shape))
         change, size = largest(step), largest(x) + 1e-8

@@ -417,6 +417,18 @@ def test_losses_and_bounds_of_least_squares():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+def test_least_squares_with_large_residuals_are_found():
+    def residuals(p, y):
+        return np.array([p[0] - y[0], p[1] * p[0] - y[1], p[0] + p[1] - y[2]])
+
+    def fit(y):
+        # Gauss-Newton's steps do not converge here: the residuals are large.
+        p = so.least_squares(residuals, np.ones(2), args=(y,), ftol=1e-15, xtol=1e-15, gtol=1e-15).x
+        return p[0] * p[1]
+
+    srcdiff.check(fit, np.array([0.5, 1.5, 0.7]), backend="python")
+
+
 def test_newton_of_arrays_solves_one_equation_for_each_element():
     def roots(p):
         return np.sum(so.newton(cubic, np.ones(3), args=(p,)) ** 2)
