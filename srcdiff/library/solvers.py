@@ -519,7 +519,7 @@ def lowest_in_box(
 def levenberg_marquardt(jacobian: Any, function: Any, equation: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
     """Levenberg's and Marquardt's method for the squares of a function.
 
-    After some steps, the Hessian takes the place of the product of Jacobians, which is far from it if residuals are large.
+    After some steps, the Hessian takes the place of the product of Jacobians: large residuals make them differ.
     """
     n = x0.size
     x, tried = np.copy(x0), np.copy(x0)
