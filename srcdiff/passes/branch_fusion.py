@@ -117,6 +117,8 @@ class _Branches:
         sides = []
         for before, after in zip(first.blocks(), second.blocks(), strict=True):
             known = dict(zip(first.outs, before.yields, strict=True))
+            for out, inner in known.items():
+                self.uses[inner] += self.uses[out]  # `inner` replaces `out`, and the block still yields it
             operations = list(before.operations)
             for operation in along:
                 renamed = {v: Value(v.type, v.name) for v in operation.defines()}
