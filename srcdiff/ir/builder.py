@@ -182,9 +182,11 @@ class Builder:
             what = PRIMITIVES[primitive].spelling if PRIMITIVES[primitive].strength < ATOM else primitive
             what = what.format("x", "y", "z") if what != primitive else what
             message = f"`{what}` of complex numbers is not supported"
-            help_ = (
-                "compare their real parts: `.real`" if primitive in _OF_EQUALS else "use its real and imaginary parts"
-            )
+            help_ = "use its real and imaginary parts"
+            if primitive in _OF_EQUALS:
+                help_ = "compare their real parts: `.real`"
+            if primitive in ("maximum", "minimum", "fmax", "fmin"):
+                help_ = "NumPy compares real parts first: say what to compare, as in `np.where(abs(z) > abs(w), z, w)`"
             raise DifferentiationError([Problem("SD201", message, self.span, help=help_)])
         type_ = result_type(primitive, args)
         folded = self.folded(primitive, args, type_)

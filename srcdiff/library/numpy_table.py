@@ -40,7 +40,7 @@ FUNCTIONS: dict[Any, Any] = {
 
 _OF_COMPLEX = (
     *("sum", "prod", "mean", "var", "std", "average", "trapezoid", "any", "all", "count_nonzero", "array_equal"),
-    *("nansum", "nanprod", "nanmean", "nancumsum", "nancumprod", "nan_to_num"),
+    *("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nancumsum", "nancumprod", "nan_to_num"),
     *("cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "diff", "ediff1d"),
     *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes", "linspace", "logspace", "geomspace"),
     *("tril_indices_from", "triu_indices_from", "diag_indices_from", "piecewise"),
@@ -52,7 +52,7 @@ _OF_COMPLEX = (
     *("squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "rot90", "roll", "tile"),
     *("repeat", "split", "array_split", "hsplit", "vsplit", "dsplit", "meshgrid", "vander", "convolve"),
     *("polyval", "polyadd", "polysub", "polymul", "polyder", "polyint", "trim_zeros", "matmul", "matvec", "vecmat"),
-    *("roots", "poly", "correlate"),
+    *("roots", "poly", "correlate", "interp"),
     *("dot", "vdot", "vecdot", "inner", "outer", "tensordot", "einsum", "kron", "cross", "trace"),
 )
 _OF_COMPLEX_MATRICES = (
@@ -71,8 +71,11 @@ TAKES_COMPLEX = frozenset(
 ) | {arranging.sliding_window_view, sorting.sort_in_place}
 """The functions that support complex numbers. All others refuse them."""
 
+_SELECTIONS = (np.max, np.min, np.argmax, np.argmin, np.ptp, np.median, np.nanmax, np.nanmin, np.nanargmax)
 ORDERS = frozenset(sorting.FUNCTIONS.values()) | {sorting.sort_in_place, sorting.partition_in_place}
-"""The functions that compare numbers by size."""
+"""The functions that compare numbers by size, and rearrange them."""
+SELECTS = frozenset(FUNCTIONS[f] for f in (*_SELECTIONS, np.nanargmin, np.nanmedian))
+"""The functions that compare numbers by size, and select one of them."""
 
 STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS, **bisection.FUNCTIONS}
 """By the function of the standard library."""

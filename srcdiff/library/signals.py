@@ -219,12 +219,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ValueError("fp and xp are not of the same length.")
     if len(xp) == 0:
         raise ValueError("array of sample points is empty")
+    if is_complex_type(fp.dtype):
+        fp = fp.astype(np.complex128)
     if period is not None:
         return interp_periodic(x, xp, fp, np.abs(period))
     if not is_array(x):
         return between(x, xp, fp, left, right)
     x = array_like(x)
-    result = np.empty(x.shape, np.float64)
+    result = np.empty(x.shape, np.result_type(fp.dtype, np.float64))
     for i in each(x.shape):
         result[i] = between(x[i], xp, fp, left, right)
     return result

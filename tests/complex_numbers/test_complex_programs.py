@@ -334,6 +334,23 @@ def sorted_numbers(z, a):
     return columns + np.sum((w * np.arange(5) * 1j).real) + np.sum((z[np.argsort(z)] * z).imag) + np.sort(z)[1].imag
 
 
+@prog(np.array([0j, 0.3 + 0.2j, 1e-4j, 0.6 - 0.2j, 2.0 - 1j]))
+def cardinal_sines(z):
+    return np.sum(np.sinc(z).real * np.arange(5)) + np.sum(np.sinc(0.5 * z).imag) + np.sinc(z[3]).imag
+
+
+@prog(planar(4), np.array([-1.0, 0.3, 2.2, 9.0]), 1.7)
+def tables(z, x, y):
+    inside = np.interp(x, np.arange(4.0), z, right=2j)
+    around = np.interp(y, np.arange(4.0), z, period=5.5)
+    return np.sum(np.abs(inside) ** 2) + around.imag + np.sum(np.interp(x, np.arange(4.0), z, left=1).imag)
+
+
+@prog(np.array([1j, 2, np.nan, 4 + 1j, 3 - 1j, 0.3]))
+def without_nan(z):
+    return np.nanvar(z) + np.sum(np.nanstd(z.reshape(2, 3), axis=0) * np.arange(3))
+
+
 @prog(planar(6), real(3), planar(2))
 def filters_and_integrals(z, b, zi):
     y, zf = signal.lfilter(b, np.array([1.0, 0.3, 0.1]), z, zi=zi)
@@ -364,7 +381,7 @@ def test_derivatives_agree_with_differences(function, arguments):
 
 
 SECOND = (
-    *("mixed", "writes", "views", "scalars", "loop", "funcs", "powers", "vd"),
+    *("mixed", "writes", "views", "scalars", "loop", "funcs", "powers", "vd", "cardinal_sines"),
     *("mv", "solve", "slog", "inv", "matnorm"),
 )
 

@@ -167,7 +167,8 @@ def into_sum(z):
         lambda z: (z % 2.0).real.sum(),
         lambda z: np.floor(z).real.sum(),
         lambda z: np.arctan2(z, z).real.sum(),
-        lambda z: np.interp(0.5, np.arange(3.0), z).real,
+        lambda z: np.interp(z[0], np.arange(3.0), z).real,
+        lambda z: np.sum(np.interp(z.real, np.arange(3.0), z.real, left=1j)),
         lambda z: abs(special.erf(z[0])),
         lambda z: np.abs(linalg.logm(np.outer(z, z))).sum(),
         into_real,
@@ -176,6 +177,20 @@ def into_sum(z):
 )
 def test_what_has_no_meaning_or_no_rule_for_complex_numbers_is_refused(function):
     with pytest.raises(DifferentiationError):
+        srcdiff.grad(function, backend="python")(Z)
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (lambda z: np.max(z).real, r"np\.max\(np\.abs\(z\)\)"),
+        (lambda z: z.argmin() * z[0].real, r"np\.argmin\(np\.abs\(z\)\)"),
+        (lambda z: np.nanmedian(z).real, r"np\.nanmedian\(np\.abs\(z\)\)"),
+        (lambda z: np.minimum(z, 1j)[0].real, r"np\.where\(abs\(z\) > abs\(w\), z, w\)"),
+    ],
+)
+def test_selections_by_size_say_how_numpy_compares(function, advice):
+    with pytest.raises(DifferentiationError, match=f"NumPy compares real parts first.*{advice}"):
         srcdiff.grad(function, backend="python")(Z)
 
 

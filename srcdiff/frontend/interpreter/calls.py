@@ -80,7 +80,7 @@ from srcdiff.ir.types import Scalar
 from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.language import DERIVATIVES
-from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, STANDARD, TAKES_COMPLEX
+from srcdiff.library.numpy_table import FUNCTIONS, ORDERS, SELECTS, STANDARD, TAKES_COMPLEX
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.trees import NODES
@@ -400,6 +400,8 @@ def call_library(reader: Reader, library: Any, args: Arguments, keywords: Keywor
         help_ = "pass their real and imaginary parts: `.real`, `.imag`"
         if library in ORDERS:
             help_ = "NumPy compares real parts first: sort by a real number, as in `z[np.argsort(np.abs(z))]`"
+        if library in SELECTS:
+            help_ = f"NumPy compares real parts first: compare real numbers, as in `np.{name}(np.abs(z))`"
         reader.refuse("SD303", node, message, help_=help_)
     args = [*(Static(DERIVATIVES[name]) for name in getattr(library, "__srcdiff_takes__", ())), *args]
     if "out" in keywords or writes_parameters(library):

@@ -59,6 +59,27 @@ def _rint(reader: Reader, z: Value) -> Value:
     return reader.cast(reader.apply("complex", real, imag), z.type)
 
 
+def _sinc(reader: Reader, z: Value) -> Value:
+    """`sin(y) / y` with `y = pi * z`; near zero its power series, of which each derivative is accurate, too."""
+    real = real_of(z.scalar)
+    y = reader.apply("multiply", z, reader.const(math.pi, real))
+    is_small = reader.apply("less", _absolute(reader, y), reader.const(2.0, real))
+    small = reader.apply("where", is_small, y, reader.const(0j, z.scalar))
+    large = reader.apply("where", is_small, reader.const(1 + 0j, z.scalar), y)
+    square, one = reader.apply("multiply", small, small), reader.const(1.0, real)
+    series = reader.const(1 + 0j, z.scalar)
+    for k in range(_SINC_TERMS, 0, -1):
+        factor = reader.const(1.0 / (2 * k * (2 * k + 1)), real)
+        series = reader.apply(
+            "subtract", one, reader.apply("multiply", reader.apply("multiply", square, factor), series)
+        )
+    quotient = reader.apply("divide", reader.apply("sin", large), large)
+    return reader.apply("where", is_small, series, quotient)
+
+
+_SINC_TERMS = 14
+"""Of the series at 2: the next term is less than 1e-20."""
+
 _WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
     "absolute": _absolute,
     "angle": _angle,
@@ -67,6 +88,7 @@ _WRITTEN: dict[str, Callable[[Reader, Value], Value]] = {
     "exp2": _exp2,
     "log1p": _log1p,
     "expm1": _expm1,
+    "sinc": _sinc,
     "rint": _rint,
 }
 
