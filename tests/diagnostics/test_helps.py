@@ -121,7 +121,7 @@ ROWS = [
         + function("return lagrange(np.array([0.0, 1.0]), np.array([x, 1.0]))(0.3)"),
         "SD301" if scipy.__version__ < "1.18" else "SD302",  # what its source calls first
         "this call leads into a library",
-        "in Python",
+        "srcdiff.rule_for(lagrange)",
         function("return x + 0.3 * (1.0 - x)"),
     ),
     Row(

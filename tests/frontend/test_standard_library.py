@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import importlib
 import itertools
 import math
 import sys
@@ -487,3 +488,15 @@ def writes_to_a_cached_array(x):
 def test_what_clocks_and_caches_do_not_allow(function, said):
     with pytest.raises(srcdiff.DifferentiationError, match=said):
         srcdiff.grad(function, backend="python")(1.5)
+
+
+def test_relative_import_inside_a_function(tmp_path, monkeypatch):
+    package = tmp_path / "package_with_relative_imports"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "helpers.py").write_text("def square(x):\n    return x * x\n")
+    imports = "    from . import helpers\n    from .helpers import square\n"
+    (package / "model.py").write_text(f"def loss(x):\n{imports}    return square(x) * helpers.square(x)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    loss = importlib.import_module("package_with_relative_imports.model").loss
+    assert srcdiff.grad(loss, backend="python")(2.0) == 32.0

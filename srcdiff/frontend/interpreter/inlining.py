@@ -157,7 +157,7 @@ def read_inline(
     reader.cells.update({(frame.number, name): x for name, x in bound.items()})
     try:
         with (
-            reader.led_into(frame.file, span),
+            reader.led_into(frame.file, span if outer.library else reader.span_of(node)),
             reader.at(span),
             reader.within(frame=frame, path=(*reader.path, id(node)), active_calls=(*calls, identity)),
         ):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import importlib.util
 
 from srcdiff.diagnostics import Refusal
 from srcdiff.frontend.domain.abstract_values import (
@@ -246,9 +247,23 @@ def import_statement(reader: Reader, node: ast.Import) -> None:
 
 @statement(ast.ImportFrom)
 def import_from_statement(reader: Reader, node: ast.ImportFrom) -> None:
-    module = imported_module(reader, node.module or "")
+    name = node.module or ""
+    if node.level:
+        name = importlib.util.resolve_name("." * node.level + name, package_of(reader))
+    module = imported_module(reader, name)
     for alias in node.names:
+        if not hasattr(module, alias.name) and hasattr(module, "__path__"):
+            importlib.import_module(f"{name}.{alias.name}")
         reader.cells[(reader.frame.number, alias.asname or alias.name)] = look_up(reader, module, alias.name, node)
+
+
+def package_of(reader: Reader) -> str:
+    """The package that relative imports start from."""
+    frame = reader.frame
+    while frame.captured is None and frame.parent is not None:
+        frame = frame.parent
+    globals_ = frame.captured.function.__globals__ if frame.captured is not None else {}
+    return globals_.get("__package__") or ""
 
 
 @statement(ast.Delete)
