@@ -155,13 +155,13 @@ class CFunction:
             return self._constants.expression(value)
         if isinstance(value, tuple):
             return self._constants.tuple_of(value, [self._expression(item, parts) for item in value])
-        if np.iscomplexobj(value):
-            raise TypeError("C functions take no complex numbers: pass their real and imaginary parts")
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            return c_callable.parameter(_taken(parts, value.size), value.shape, value.dtype)
-        if isinstance(value, float | np.floating):
-            number = c_callable.parameter(_taken(parts, 1), (), None)
-            return number if isinstance(value, float) else f"np.{value.dtype}({number})"
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+            start = _taken(parts, value.size * (2 if value.dtype.kind == "c" else 1))
+            return c_callable.parameter(start, value.shape, value.dtype)
+        if _is_number(value):
+            start = _taken(parts, 2 if np.iscomplexobj(value) else 1)
+            number = c_callable.number(start, is_complex=np.iscomplexobj(value))
+            return number if isinstance(value, float | complex) else f"np.{value.dtype}({number})"
         return self._constants.expression(value)
 
     def _stores(self, args: tuple[Any, ...]) -> Iterator[str]:
@@ -171,9 +171,10 @@ class CFunction:
             whole = "result[1]" if self.derivative.single else f"result[1][{k}]"
             for part in ARGUMENTS.named(args[self.derivative.names.index(name)], name):
                 leaf = part.value
+                is_complex = np.iscomplexobj(leaf)
                 if isinstance(leaf, list):
                     shape: tuple[int, ...] | None = (sum(map(_is_number, leaf)),)
-                elif isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f":
+                elif isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc":
                     shape = leaf.shape
                 elif _is_number(leaf):
                     shape = None
@@ -181,8 +182,8 @@ class CFunction:
                     continue
                 size = 1 if shape is None else int(np.prod(shape, dtype=np.int64))
                 if size:
-                    yield c_callable.store(start, part.subscripted(whole), shape)
-                start += size
+                    yield c_callable.store(start, part.subscripted(whole), shape, is_complex=is_complex)
+                start += 2 * size if is_complex else size
 
 
 class Constants:
@@ -226,17 +227,18 @@ def _with_value(derivative: Derivative) -> Derivative:
 
 
 def _is_number(leaf: Any) -> bool:
-    """Whether a value of an unravelled argument is a parameter: they are floats."""
-    return isinstance(leaf, float | np.floating)
+    """Whether a value of an unravelled argument is a parameter: they are floats and complex numbers."""
+    return isinstance(leaf, float | complex | np.inexact)
 
 
 def _taken(parts: Iterator[FlatPart], size: int) -> int:
     """Take the next parts with so many numbers, which become one array if they were a list; their start."""
     first = next(parts)
     taken = first.size
-    while taken < size:
-        taken += next(parts).size
-    assert taken == size
+    while taken < size and first.is_complex == (part := next(parts)).is_complex:
+        taken += part.size
+    if taken != size:
+        raise TypeError(f"C functions take no lists of real and complex numbers, such as that of `{first.name}`")
     return int(first.slice.start)
 
 

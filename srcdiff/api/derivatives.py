@@ -462,7 +462,7 @@ class Derivative:
         """The parameters of the derivative as one vector of float64, with names and slices, and back.
 
         The arguments are an example. The parameters are all numbers and arrays of floats in the arguments `wrt`: in
-        tuples, lists, dictionaries and instances of classes, too.
+        tuples, lists, dictionaries and instances of classes, too. A complex number is two numbers of the vector.
 
         >>> import srcdiff
         >>> def line(p, t):

@@ -130,7 +130,7 @@ class Flat:
         """The matrix of the derivatives of all numbers that the function returns."""
         found = self._called(self._jacobian, self.view.arguments(x))
         rows = [
-            self.view.ravel(part.of(found), np.shape(part.value)).reshape(-1, self.view.size)
+            self._rows(part.of(found), np.shape(part.value), of_complex=np.iscomplexobj(part.value))
             for part in VALUES.named(self.value(x), "result")
         ]
         return np.concatenate(rows) if rows else np.zeros((0, self.view.size))
@@ -140,10 +140,17 @@ class Flat:
         args = self.view.arguments(x)
         found = self._called(self._hessian, (*args[: len(args) - len(last)], *last))
         rows = [
-            self.view.ravel(block, part.shape).reshape(-1, self.view.size)
+            self._rows(block, part.shape, of_complex=part.is_complex)
             for part, block in self.view.beside(found, _blocks)
         ]
         return np.concatenate(rows)
+
+    def _rows(self, block: Any, shape: tuple[int, ...], *, of_complex: bool) -> np.ndarray[Any, Any]:
+        """The derivatives of each number; a complex number has a row for its real and one for its imaginary part."""
+        found = self.view.ravel(block, shape, of_complex=of_complex).reshape(-1, 1, self.view.size)
+        both = np.concatenate((found.real, found.imag), axis=1) if of_complex else found
+        rows: np.ndarray[Any, Any] = both.reshape(-1, self.view.size)
+        return rows
 
     def curvature(self) -> Callable[[Any, Any], np.ndarray[Any, Any]] | None:
         """The Hessian of the weighted sum of the results, as a function of the vector and the weights.
@@ -169,8 +176,15 @@ def _blocks(of: Any, blocks: Any, name: str) -> Sequence[Any]:
 
 
 def _vector(result: Any) -> np.ndarray[Any, Any]:
-    leaves = [np.asarray(leaf, dtype=float).reshape(-1) for leaf in VALUES.leaves(result)]
+    leaves = [_reals(leaf) for leaf in VALUES.leaves(result)]
     return np.concatenate(leaves) if leaves else np.zeros(0)
+
+
+def _reals(leaf: Any) -> np.ndarray[Any, Any]:
+    """The numbers of a result; of a complex number, its real and its imaginary part."""
+    if np.iscomplexobj(leaf):
+        leaf = np.stack((np.real(leaf), np.imag(leaf)), axis=-1)
+    return np.asarray(leaf, dtype=float).reshape(-1)
 
 
 def _weighted(fun: Function, value: Any) -> Function | None:
@@ -183,7 +197,7 @@ def _weighted(fun: Function, value: Any) -> Function | None:
         return fun(params) * weights[0]
 
     if isinstance(value, np.ndarray):
-        return sum_of_vector if value.ndim == 1 else None
+        return sum_of_vector if value.ndim == 1 and not np.iscomplexobj(value) else None
     return of_number if isinstance(value, float | np.floating) else None
 
 
@@ -192,6 +206,8 @@ def bound(view: FlatView, given: Any, unbounded: float) -> np.ndarray[Any, Any]:
     placed = np.full(view.size, unbounded)
     for part, bound in view.beside(given, _parts_of_bounds):
         if bound is not None:
+            if part.is_complex:
+                raise ValueError(f"`{part.name}` is complex: bounds are for real numbers")
             try:
                 placed[part.slice] = np.broadcast_to(np.asarray(bound, dtype=float), part.shape).reshape(-1)
             except (TypeError, ValueError):

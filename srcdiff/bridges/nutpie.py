@@ -103,7 +103,7 @@ class _Stored:
     def __init__(self, f: CFunction, derivative: Derivative, expand: Function | None, names: Sequence[str]) -> None:
         self.f, self.derivative, self.expand = f, derivative, expand
         self.shapes: dict[str, tuple[int, ...]] = {
-            name: part.shape for name, part in zip(names, f.flat.parts, strict=True)
+            name: part.shape_in_vector for name, part in zip(names, f.flat.parts, strict=True)
         }
         for name, further in self._further(f.flat.x).items():
             if name in self.shapes:

@@ -62,14 +62,15 @@ class Component(om.ExplicitComponent):  # type: ignore[misc]
                 f"{written.place_of(f)} returns {len(results)} results, but `outputs` has {len(names)} names"
             )
         names = [name if one == "result" else one for one in names]
-        self.shapes = dict(zip(names, [np.shape(one.value) for one in results], strict=True))
+        shapes = [np.shape(one.value) + ((2,) if np.iscomplexobj(one.value) else ()) for one in results]
+        self.shapes = dict(zip(names, shapes, strict=True))
         clash = {*self.shapes} & {*self.places}
         if clash:
             raise ValueError(f"`{min(clash)}` is an input and an output: pass `outputs`")
 
     def setup(self) -> None:
         for name, part in self.places.items():
-            self.add_input(name, val=self.flat.view.x[part.slice].reshape(part.shape or (1,)))
+            self.add_input(name, val=self.flat.view.x[part.slice].reshape(part.shape_in_vector or (1,)))
         for name, shape in self.shapes.items():
             self.add_output(name, shape=shape or (1,))
         self.declare_partials("*", "*")

@@ -1,4 +1,7 @@
-"""The flat view of structured parameters: one vector of float64, with the name and the slice of each part, and back."""
+"""The flat view of structured parameters: one vector of float64, with the name and the slice of each part, and back.
+
+A complex number is two numbers of the vector, its real and its imaginary part.
+"""
 
 from __future__ import annotations
 
@@ -34,26 +37,48 @@ class FlatPart:
     def size(self) -> int:
         return int(self.slice.stop - self.slice.start)
 
+    @property
+    def is_complex(self) -> bool:
+        return np.dtype(self.kind).kind == "c"
+
+    @property
+    def shape_in_vector(self) -> tuple[int, ...]:
+        """The axes of its numbers in the vector: the last axis has the two parts of complex numbers."""
+        return (*self.shape, 2) if self.is_complex else self.shape
+
     def names(self) -> Iterator[str]:
         """The names of its numbers: `params['w'][0, 1]`."""
-        if not self.shape:
-            yield self.name
-        else:
-            for index in np.ndindex(self.shape):
-                yield f"{self.name}[{', '.join(map(str, index))}]"
+        for index in np.ndindex(self.shape):
+            name = f"{self.name}[{', '.join(map(str, index))}]" if index else self.name
+            yield from (f"{name}.real", f"{name}.imag") if self.is_complex else (name,)
 
-    def flat(self, value: Any, rows: tuple[int, ...]) -> Any:
-        """The value of this part, as it stands in the vector, or in each row."""
-        array = _checked_numbers(value, f"`{self.name}`")
+    def flat(self, value: Any, rows: tuple[int, ...], kinds: str) -> Any:
+        """The value of this part, as it stands in the vector, or in each row.
+
+        In a Jacobian, the value of a complex part is a pair: the derivatives by the real and by the imaginary part.
+        """
+        name = f"`{self.name}`"
+        if not self.is_complex:
+            array = self._checked(_checked_numbers(value, name, kinds), rows)
+        else:
+            whole: Any = value if isinstance(value, tuple) else _checked_numbers(value, name, "fiuc")
+            parts = [_checked_numbers(part, name, kinds) for part in (whole.real, whole.imag)]
+            array = np.stack([self._checked(part, rows) for part in parts], axis=-1)
+        return array.reshape(*rows, self.size)
+
+    def _checked(self, array: np.ndarray[Any, Any], rows: tuple[int, ...]) -> np.ndarray[Any, Any]:
         if array.shape != rows + self.shape:
             raise ValueError(f"`{self.name}` must have the shape {rows + self.shape}, but it has {array.shape}")
-        return array.reshape(*rows, self.size)
+        return array
 
     def of(self, vector: Vector) -> Any:
         """Its value in a vector. An array of float64 is a view of the vector."""
+        numbers = vector[self.slice]
+        if self.is_complex:
+            numbers = np.ascontiguousarray(numbers).view(np.complex128)
         if isinstance(self.kind, np.dtype):
-            return vector[self.slice].reshape(self.shape).astype(self.kind, copy=False)
-        return self.kind(vector[self.slice.start])
+            return numbers.reshape(self.shape).astype(self.kind, copy=False)
+        return self.kind(numbers[0])
 
 
 class FlatView:
@@ -99,16 +124,17 @@ class FlatView:
         """The place of each part in the vector, by its name."""
         return {part.name: part.slice for part in self.parts}
 
-    def ravel(self, value: Any, rows: tuple[int, ...] = ()) -> Vector:
+    def ravel(self, value: Any, rows: tuple[int, ...] = (), *, of_complex: bool = False) -> np.ndarray[Any, Any]:
         """The vector of parameters, or of a gradient, with the structure of the example.
 
-        With `rows`, all parts have these axes in front of their own, as in a Jacobian, and so has the result.
+        With `rows`, all parts have these axes in front of their own, as in a Jacobian, and so has the result. With
+        `of_complex`, all numbers are derivatives of complex numbers.
         """
-        vector = np.empty((*rows, self.size))
+        vector: np.ndarray[Any, Any] = np.empty((*rows, self.size), complex if of_complex else float)
         for part, given in self.beside(value, _parts_beside):
             if given is None:
                 raise TypeError(f"`{part.name}` must be a number or an array, not None")
-            vector[..., part.slice] = part.flat(given, rows)
+            vector[..., part.slice] = part.flat(given, rows, "fiuc" if of_complex else "fiu")
         return vector
 
     def beside(self, value: Any, opened: Callable[[Any, Any, str], Sequence[Any]]) -> Iterator[tuple[FlatPart, Any]]:
@@ -171,22 +197,20 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
             yield leaf
         else:
             shape = leaf.shape if isinstance(leaf, np.ndarray) else ()
-            size = int(np.prod(shape, dtype=np.int64))
+            size = int(np.prod(shape, dtype=np.int64)) * (2 if np.dtype(kind).kind == "c" else 1)
             yield FlatPart(part.name, name, slice(start, start + size), shape, kind)
             start += size
 
 
 def _kind_of(leaf: Any) -> type | np.dtype[Any] | None:
     """The kind of a parameter; None for what has no derivative."""
-    if isinstance(leaf, np.ndarray) and leaf.dtype.kind != "c":
-        return leaf.dtype if leaf.dtype.kind == "f" else None
-    if isinstance(leaf, complex | np.complexfloating | np.ndarray):
-        raise TypeError("a flat vector cannot hold complex numbers: pass their real and imaginary parts as arguments")
+    if isinstance(leaf, np.ndarray):
+        return leaf.dtype if leaf.dtype.kind in "fc" else None
     if isinstance(leaf, bool | enum.Enum):
         return None
-    if isinstance(leaf, np.floating):
+    if isinstance(leaf, np.inexact):
         return type(leaf)
-    return float if isinstance(leaf, float) else None
+    return float if isinstance(leaf, float) else complex if isinstance(leaf, complex) else None
 
 
 def _parts_beside(example: Any, value: Any, name: str) -> Sequence[Any]:
@@ -203,8 +227,8 @@ def _parts_beside(example: Any, value: Any, name: str) -> Sequence[Any]:
     return layout.taken_apart(value)
 
 
-def _checked_numbers(value: Any, name: str) -> np.ndarray[Any, Any]:
+def _checked_numbers(value: Any, name: str, kinds: str = "fiu") -> np.ndarray[Any, Any]:
     array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
+    if array.dtype.kind not in kinds:
         raise TypeError(f"{name} must have real numbers, not {array.dtype}")
     return array

@@ -32,7 +32,9 @@ def misfit(p, t, measured, weight=2.0):
     for k in range(len(t)):
         r = line.slope[0] * t[k] + line.slope[1] * t[k] ** 2 + line.start - measured[k]
         total += weight * r * r if r > 0.0 else r * r
-    return total + p["pair"].first * p["pair"].second[1, 0] + p["list"][1] * p["list"][0] + p["which"][1] * p["count"]
+    waves = abs(p["wave"][1] * p["phase"]) ** 2 + p["wave"][0].imag * p["phases"][1].real
+    total += p["pair"].first * p["pair"].second[1, 0] + p["list"][1] * p["list"][0] + p["which"][1] * p["count"]
+    return total + waves
 
 
 def example():
@@ -45,6 +47,9 @@ def example():
         "name": "a",
         "none": None,
         "empty": np.zeros(0),
+        "wave": np.array([1.0 + 2.0j, 0.5 - 1.0j]),
+        "phase": 0.3 + 0.4j,
+        "phases": [1j, 2.0 - 1.0j],
     }
     t = np.linspace(0.0, 2.0, 14)[::2]
     return p, t, np.sin(t)
@@ -206,6 +211,8 @@ def test_derivatives_without_c_function_are_refused():
         srcdiff.grad(lambda x: x, backend="python").cfunc(1.0)
     with pytest.raises(ValueError, match="have no parameters"):
         srcdiff.grad(lambda x, y: y).cfunc({"name": "a"}, 1.0)
+    with pytest.raises(TypeError, match=r"lists of real and complex numbers, such as that of `z\[0\]`"):
+        srcdiff.grad(lambda z: abs(z[0])).cfunc([1j, 1.0])
     with pytest.raises(srcdiff.DifferentiationError):
         srcdiff.grad(lambda x: eval("x")).cfunc(1.0)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+from srcdiff.bridges.flat_functions import Flat
 
 optimize = pytest.importorskip("scipy.optimize")
 
@@ -208,6 +209,33 @@ def test_nan_does_not_raise():
     assert not found.success
 
 
+def wave(p, t):
+    return {"at": p["size"] * np.exp(1j * p["rate"] * t), "growth": p["rate"].imag * p["scale"]}
+
+
+def test_complex_parameters_and_residuals_are_those_of_their_parts():
+    true, t = {"size": 0.7 + 0.2j, "rate": 0.3 + 1.0j, "scale": 2.0}, np.linspace(0.0, 2.0, 9)
+    expected = wave(true, t)
+
+    def residuals(p, t):
+        found = wave(p, t)
+        return {"at": found["at"] - expected["at"], "growth": found["growth"] - expected["growth"]}
+
+    found = bridge.least_squares(residuals, {"size": 1.0 + 0j, "rate": 0.8j, "scale": 1.5}, (t,), backend="python")
+    assert found.jac.shape == (2 * 9 + 1, 5)
+    np.testing.assert_allclose([*found.params.values()], [*true.values()], rtol=1e-6)
+
+    flat = Flat(
+        lambda p: np.abs(p["z"] ** 3 * p["x"] + 1j).sum(), {"z": np.array([1j, 2 - 1j]), "x": 0.5}, (), "python"
+    )
+    columns = [flat.value_and_gradient(flat.view.x + d)[1] for d in (*1e-5 * np.eye(5), *-1e-5 * np.eye(5))]
+    differences = (np.array(columns[:5]) - np.array(columns[5:])) / 2e-5
+    np.testing.assert_allclose(flat.hessian(flat.view.x), differences, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        flat.hessian_product(flat.view.x, np.arange(5.0)), differences @ np.arange(5.0), rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -221,7 +249,11 @@ def test_nan_does_not_raise():
         (lambda: bridge.minimize(distance, Point(0.0, 0.0), lower=[1.0, 2.0]), ValueError, "bounds of `p`"),
         (lambda: bridge.minimize(distance, Point(0.0, 0.0), lower=Point("a", 1.0)), ValueError, r"bound of `p\.x`"),
         (lambda: bridge.minimize(lambda x: x[0], np.zeros(2), lower=np.zeros(3)), ValueError, r"shape \(2,\)"),
-        (lambda: bridge.minimize(distance, Point(0.0, 1j)), TypeError, "complex"),
+        (
+            lambda: bridge.minimize(lambda z: abs(z), 1j, lower=0.0),
+            ValueError,
+            "`z` is complex: bounds are for real numbers",
+        ),
         (lambda: bridge.least_squares(equations, {"x": np.zeros(1), "y": 0.0}, jac="2-point"), TypeError, "`jac`"),
         (lambda: bridge.root(equations, {"x": np.zeros(1), "y": 0.0}, jac=None), TypeError, "`jac`"),
     ],

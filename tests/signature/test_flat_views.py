@@ -125,6 +125,26 @@ def test_parameters_are_those_with_a_gradient():
     assert [f"p[{n!r}]" for n, g in gradient.items() if g is not None] == list(view.slices)
 
 
+def test_complex_numbers_are_two_numbers_of_the_vector():
+    def misfit(p):
+        return np.sum(np.abs(p["z"] - 1j) ** 2) + (p["w"] * p["w"]).imag * p["x"]
+
+    given = {"z": np.array([[1.0 + 2.0j], [3.0j]], np.complex64), "x": 3.0, "w": 2.0 - 1.0j}
+    view = srcdiff.grad(misfit).ravel(given)
+    assert ["p['z'][0, 0].real", "p['z'][0, 0].imag"] == view.names[:2]
+    assert ["p['x']", "p['w'].real", "p['w'].imag"] == view.names[4:]
+    assert [1.0, 2.0, 0.0, 3.0, 3.0, 2.0, -1.0] == view.x.tolist()
+    back = view.unravel(np.arange(7.0))
+    assert back["z"].dtype == np.complex64
+    assert [[1j], [2.0 + 3.0j]] == back["z"].tolist()
+    assert (back["x"], back["w"]) == (4.0, 5.0 + 6.0j)
+
+    slopes = view.ravel(srcdiff.grad(misfit, backend="python")(given))
+    for k, unit in enumerate(np.eye(7)):
+        ends = [misfit(view.unravel(view.x + step * unit)) for step in (0.5, -0.5)]
+        assert abs(ends[0] - ends[1] - slopes[k]) < 1e-5, view.names[k]  # of a quadratic; singles have seven digits
+
+
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [

@@ -49,14 +49,23 @@ def text_of(count: int, call: Sequence[str], value: str, stores: Sequence[str], 
     return "\n".join([*lines, ""])
 
 
-def parameter(start: int, shape: tuple[int, ...], dtype: np.dtype[Any] | None) -> str:
-    """The expression of an array of parameters, or of a number if there is no dtype."""
-    if dtype is None:
-        return f"carray(element(x, {start}), (1,))[0]"
+def parameter(start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    """The expression of an array of parameters."""
+    is_complex = dtype.kind == "c"
     if not shape:
-        return f"np.asarray(np.{dtype}(carray(element(x, {start}), (1,))[0]))"
-    array = f"carray(element(x, {start}), {shape!r})"
-    return array if dtype == np.float64 else f"{array}.astype(np.{dtype})"
+        return f"np.asarray(np.{dtype}({number(start, is_complex=is_complex)}))"
+    array = _complex_array("x", start, shape) if is_complex else f"carray(element(x, {start}), {shape!r})"
+    return array if dtype in (np.float64, np.complex128) else f"{array}.astype(np.{dtype})"
+
+
+def number(start: int, *, is_complex: bool = False) -> str:
+    """The expression of a parameter that is one number."""
+    return f"{_complex_array('x', start, (1,)) if is_complex else f'carray(element(x, {start}), (1,))'}[0]"
+
+
+def _complex_array(pointer: str, start: int, shape: tuple[int, ...]) -> str:
+    """Pairs of numbers as complex numbers."""
+    return f"carray(complex_element({pointer}, {start}), {shape!r})"
 
 
 def data(name: str, array: np.ndarray[Any, Any]) -> str:
@@ -65,14 +74,17 @@ def data(name: str, array: np.ndarray[Any, Any]) -> str:
     return f"carray(pointer({name}), {array.shape!r}, np.{dtype})"
 
 
-def store(start: int, gradient: str, shape: tuple[int, ...] | None) -> str:
+def store(start: int, gradient: str, shape: tuple[int, ...] | None, *, is_complex: bool = False) -> str:
     """The statement that writes a part of the gradient; there is no shape for a number."""
+    size = int(np.prod(shape or (), dtype=np.int64))
+    place = f"carray(element(gradient, {start}), ({size},))"
+    if is_complex:
+        place = _complex_array("gradient", start, (size,))
     if shape is None:
-        return f"carray(element(gradient, {start}), (1,))[0] = {gradient}"
+        return f"{place}[0] = {gradient}"
     if shape == ():
-        return f"carray(element(gradient, {start}), (1,))[0] = {gradient}[()]"
-    size = int(np.prod(shape, dtype=np.int64))
-    return f"store(carray(element(gradient, {start}), ({size},)), {gradient})"
+        return f"{place}[0] = {gradient}[()]"
+    return f"store({place}, {gradient})"
 
 
 def c_callable(text: str, compiled: Any, objects: Mapping[str, Any]) -> Any:
@@ -107,6 +119,17 @@ def helpers() -> dict[str, Any]:
         return pointer(pointer, types.intp), generate
 
     @intrinsic
+    def complex_element(typing_context: Any, pointer: Any, k: Any) -> Any:
+        """The pointer to a complex number, whose real part is an element."""
+        result = types.CPointer(types.complex128)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = builder.gep(args[0], [context.cast(builder, args[1], signature.args[1], types.intp)])
+            return builder.bitcast(place, context.get_value_type(result))
+
+        return result(pointer, types.intp), generate
+
+    @intrinsic
     def pointer(typing_context: Any, address: Any) -> Any:
         """The pointer with an address."""
 
@@ -128,4 +151,10 @@ def helpers() -> dict[str, Any]:
         for k in range(target.size):
             target[k] = values.flat[k]
 
-    return {"element": element, "pointer": pointer, "is_null": is_null, "store": store}
+    return {
+        "element": element,
+        "complex_element": complex_element,
+        "pointer": pointer,
+        "is_null": is_null,
+        "store": store,
+    }
