@@ -135,6 +135,7 @@ def read(
                 stateful |= needed
                 continue
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
+            found = found or set(reader.choosing) - split
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None
             split |= found

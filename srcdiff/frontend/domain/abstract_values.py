@@ -6,6 +6,7 @@ Tuples, lists, ranges, functions and strings exist only here; the IR has scalars
 from __future__ import annotations
 
 import ast
+import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
@@ -32,6 +33,13 @@ class Static:
 @dataclass(frozen=True, slots=True)
 class Own(Static):
     """A function that srcdiff itself calls. Rules that users declare are not applied to it."""
+
+
+class OfObjects:
+    """An array of objects, `np.array([None, None])`. It may be stored, but nothing is computed with it."""
+
+
+OBJECTS = Static(OfObjects())
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +293,7 @@ class Transformed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
-    """One of several functions, selected by a number at run time."""
+    """One of several functions, objects, strings or enum members, selected by a number at run time."""
 
     number: Value
     options: tuple[Abstract, ...]
@@ -453,6 +461,16 @@ def is_none(x: Abstract) -> TypeGuard[Static]:
 def is_array_value(x: Abstract | ast.expr | None) -> TypeGuard[Value]:
     """Whether it is an array that exists at run time."""
     return isinstance(x, Value) and isinstance(x.type, Array)
+
+
+def is_text(x: Abstract) -> TypeGuard[Static]:
+    """Whether it is a string or an enum member, which are known at compile time or chosen among such."""
+    return isinstance(x, Static) and isinstance(x.value, str | enum.Enum) and not isinstance(x.value, int | float)
+
+
+def is_chosen_text(x: Abstract | None) -> TypeGuard[Choice]:
+    """Whether it is one of several strings or enum members."""
+    return isinstance(x, Choice) and is_text(x.options[0])
 
 
 Instance = Record | Object

@@ -41,6 +41,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     Zip,
     is_instance,
+    is_text,
 )
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
@@ -161,7 +162,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
         return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
     if NONE in (a, b) or "optional" in (a.kind, b.kind):
         return join_with_none(a, b)
-    if options(a) and options(b) and are_objects(options(a)) == are_objects(options(b)):
+    if options(a) and options(b) and sort_of(options(a)) == sort_of(options(b)):
         different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
         return Description("choice", (*options(a), *different), (Description("value", INT),))
     left, right = number_of(a), number_of(b)
@@ -198,13 +199,15 @@ def is_plain(d: Description) -> bool:
 
 
 def options(d: Description) -> tuple[Abstract, ...]:
-    """The functions or the objects that a description stands for."""
+    """The functions, objects, strings or enum members that a description stands for."""
     if d.kind == "choice":
         functions: tuple[Abstract, ...] = d.detail
         return functions
     if d.kind == "closure" and not d.parts:
         return (Closure(d.detail[0], d.detail[1], {}),)
     if d.kind == "static" and callable(d.detail[1]):
+        return (Static(d.detail[1]),)
+    if d.kind == "static" and is_text(Static(d.detail[1])):
         return (Static(d.detail[1]),)
     if d.kind == "object" and is_instance(d.detail):
         return (d.detail,)
@@ -216,8 +219,15 @@ def are_objects(choice: Iterable[Abstract]) -> bool:
     return any(isinstance(option, Object) for option in choice)
 
 
+def sort_of(choice: tuple[Abstract, ...]) -> str:
+    """What the options of a choice are."""
+    return "objects" if are_objects(choice) else "texts" if is_text(choice[0]) else "functions"
+
+
 def same_function(a: Abstract, b: Abstract) -> bool:
     """Whether two options of a choice are the same."""
+    if is_text(a) and is_text(b):
+        return type(a.value) is type(b.value) and bool(a.value == b.value)
     if isinstance(a, Closure) and isinstance(b, Closure):
         return a.node is b.node and a.frame is b.frame
     return a is b or (isinstance(a, Static) and isinstance(b, Static) and a.value is b.value)

@@ -92,6 +92,7 @@ class Reader(Shapes):
         self.reported: dict[ast.AST, Problem] = {}
         """Syntax outside the language that has been reported already."""
         self.culprits: dict[Problem, ast.AST] = {}
+        self.choosing: dict[ast.AST, None] = {}
         """The branch or loop after which a name has two types."""
         self.tuples: set[List] = set()
         """The lists that are tuples in Python: their length is known at run time only."""

@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Transformed,
     Tuple,
+    is_chosen_text,
     is_none,
 )
 from srcdiff.frontend.domain.lattice import are_objects
@@ -279,7 +280,7 @@ def call_known(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 
 @handles(language.is_function, lazy=True)
 def call_is_function(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    if isinstance(x, Choice) and are_objects(x.options):
+    if isinstance(x, Choice) and (are_objects(x.options) or is_chosen_text(x)):
         return Static(False)
     return Static(isinstance(x, Closure | Choice | Transformed) or (isinstance(x, Static) and callable(x.value)))
 

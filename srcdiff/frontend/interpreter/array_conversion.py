@@ -11,6 +11,7 @@ import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
+    OBJECTS,
     Abstract,
     Element,
     Items,
@@ -104,6 +105,8 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
         extents.append(len(level))
         level = level[0] if level else Static(0.0)
     leaves = list(_flat(rows))
+    if leaves and extents and all(map(is_none, leaves)) and is_none(dtype):
+        return OBJECTS
     values = [as_number(reader, x, node) for x in leaves]
     if len(values) != math.prod(extents):
         reader.refuse("SD203", node, "the rows have different lengths")

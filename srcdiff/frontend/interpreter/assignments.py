@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import are_objects
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.array_assignment import assign_array
 from srcdiff.frontend.interpreter.attrs_instances import as_assigned
 from srcdiff.frontend.interpreter.choices import assign_to_the_chosen
@@ -284,6 +285,8 @@ def place_in_array(
     reader: Reader, base: Abstract, target: ast.Subscript
 ) -> tuple[Value, list[Abstract | Item], tuple[Value, ...] | None]:
     """An array whose elements are assigned, the indices, and the place if it is one element."""
+    if isinstance(base, Tuple) and base.is_list and list not in reader.stateful:
+        raise IsWritten(list)
     if not is_array_value(base):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)

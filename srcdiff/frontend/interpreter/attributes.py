@@ -20,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Lazy,
     Method,
     Object,
+    OfObjects,
     Optional,
     Own,
     Partial,
@@ -29,6 +30,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Super,
     Tuple,
     class_of,
+    is_chosen_text,
     is_device_module,
 )
 from srcdiff.frontend.domain.lattice import are_objects
@@ -78,6 +80,10 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
     return attribute_of(reader, evaluate_lazily(reader, node.value), node)
 
 
+def is_string(x: Abstract) -> bool:
+    return isinstance(x, Static) and isinstance(x.value, str) and not isinstance(x.value, enum.Enum)
+
+
 def is_method(x: Abstract, name: str) -> bool:
     """Whether the class of an object has a function under this name."""
     return defines(x, name) and isinstance(in_class(class_of(x), name), types.FunctionType)  # type: ignore[arg-type]
@@ -99,6 +105,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(None) if part is None else part
         case Static(value=DeviceName() as device):
             return device_name(reader, f"{device.name}.{node.attr}", node)
+        case Static(value=OfObjects()) if node.attr == "T":
+            return base
         case Static(value=types.ModuleType() as module) if is_device_module(module):
             return device_name(reader, node.attr, node)
         case Static(value=types.ModuleType() as module):
@@ -157,6 +165,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
         case Choice() if are_objects(base.options):
             if any(is_method(option, node.attr) for option in base.options):
                 return Method(base, node.attr)
+            return for_the_chosen(reader, base, lambda chosen: attribute_of(reader, chosen, node), node)
+        case Choice() if is_chosen_text(base) and not any(is_string(option) for option in base.options):
             return for_the_chosen(reader, base, lambda chosen: attribute_of(reader, chosen, node), node)
         case Object() | Super():
             return read_attribute(reader, base, node.attr, node)

@@ -24,6 +24,7 @@ from srcdiff.frontend.domain.abstract_values import (
     TypeOf,
     class_of,
     is_array_value,
+    is_chosen_text,
     is_instance,
     is_none,
 )
@@ -111,6 +112,8 @@ def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node
         found = COMPARISONS[type(x)](reader, op, left, right, node) if isinstance(x, Record | Object) else None
         if found is not None:
             return found
+    if is_chosen_text(left) or is_chosen_text(right):
+        return compare_chosen(reader, op, left, right, node)
     if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         left, right = needed(reader, left, node), needed(reader, right, node)
     sides = [x for x in (left, right) if isinstance(x, Optional)]
@@ -123,9 +126,24 @@ def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node
     if is_none(other) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         there = as_value(reader, sides[0].flag)
         return there if isinstance(op, ast.IsNot | ast.NotEq) else reader.apply("logical_not", there)
+    if isinstance(op, ast.Eq | ast.NotEq) and not any(is_array(_inside(x)) for x in (left, right)):
+        return compare_presence(reader, op, left, right, node)
     if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):
         reader.refuse("SD205", node, "one side of the comparison may be `None`", help_="test it with `is None` first")
     return compare_values(reader, op, present(reader, left), present(reader, right), node)
+
+
+def compare_chosen(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    """A comparison with one of several strings: it is decided for each of them."""
+    among, is_left = (left, True) if is_chosen_text(left) else (right, False)
+    result: Abstract = Static(False)
+    for option, is_it in options_of(reader, among):
+        test = compare(reader, op, option, right, node) if is_left else compare(reader, op, left, option, node)
+        if isinstance(test, Static) and not test.value:
+            continue
+        holds = is_it if isinstance(test, Static) else reader.apply("logical_and", is_it, as_value(reader, test))
+        result = holds if isinstance(result, Static) else reader.apply("logical_or", as_value(reader, result), holds)
+    return pythons_own(reader, result) if isinstance(result, Value) else result
 
 
 def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
@@ -160,6 +178,22 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
         return ordered_tuples(reader, op, left, right, node)
     result = reader.apply(primitive, *as_numbers(reader, left, right, node))
     return pythons_own(reader, result) if is_pythons(reader, left) and is_pythons(reader, right) else result
+
+
+def _inside(x: Abstract) -> Abstract:
+    return x.value if isinstance(x, Optional) else x
+
+
+def compare_presence(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    """`==` of numbers that may be `None`: both are `None`, or neither is and the numbers are equal."""
+    flags = [as_value(reader, x.flag) for x in (left, right) if isinstance(x, Optional)]
+    same = as_value(reader, compare(reader, ast.Eq(), _inside(left), _inside(right), node))
+    for flag in flags:
+        same = reader.apply("logical_and", flag, same)
+    if len(flags) == 2:
+        neither = reader.apply("logical_not", reader.apply("logical_or", *flags))
+        same = reader.apply("logical_or", neither, same)
+    return reader.apply("logical_not", same) if isinstance(op, ast.NotEq) else same
 
 
 def is_type(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:

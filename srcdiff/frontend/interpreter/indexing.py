@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,14 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     class_of,
     is_array_value,
+    is_chosen_text,
     is_instance,
     is_none,
 )
 from srcdiff.frontend.domain.lattice import are_objects, describe, loosened, options, same_function
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_hashed, read_item, require_constant
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import before_index, foresees
@@ -71,7 +73,8 @@ def subscript_expression(reader: Reader, node: ast.Subscript) -> Abstract:
 
 def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
     if is_changing(base):
-        return read_item(reader, base, evaluate(reader, where), node)
+        key, owner = evaluate(reader, where), base
+        return by_key(reader, key, lambda known: read_item(reader, owner, known, node), node)
     base = needed(reader, base, node)
     if isinstance(base, Lazy):
         parts = where.elts if isinstance(where, ast.Tuple) else [where]
@@ -101,14 +104,7 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
             key = evaluate(reader, where)
             if base.site is None and isinstance(key, Value) and is_hashed(key):
                 return item_by_number(reader, base, key, node)
-            place_of_key = key_position(reader, base, key, node)
-            if place_of_key is None:
-                has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
-                message = f"the dictionary has no key {ast.unparse(where)}; {has}"
-                if foresees(reader, KeyError):
-                    reader.raise_always(KeyError, ast.unparse(where))
-                reader.refuse("SD203", node, message, help_="define all keys where the dictionary is created")
-            return base.items[place_of_key]
+            return by_key(reader, key, lambda known: item_of(reader, base, known, where, node), node)
         case List():
             return SUBSCRIPTS[List](reader, base, where, node)
         case Object() | Record():
@@ -132,6 +128,23 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
     is_object = isinstance(base, Static) and not is_plain(base.value)
     help_ = instead_of(type(base.value)) if is_object and isinstance(base, Static) else ""
     reader.refuse("SD203", node, f"{in_words(reader, base)} cannot be indexed", help_=help_)
+
+
+def by_key(reader: Reader, key: Abstract, read: Callable[[Abstract], Abstract], node: ast.AST) -> Abstract:
+    """What a dictionary has under a key, which may be one of several strings."""
+    return for_the_chosen(reader, key, read, node) if is_chosen_text(key) else read(key)
+
+
+def item_of(reader: Reader, base: Record, key: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+    """The value of a key in a dictionary that is not changed."""
+    place = key_position(reader, base, key, node)
+    if place is None:
+        has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
+        message = f"the dictionary has no key {ast.unparse(where)}; {has}"
+        if foresees(reader, KeyError):
+            reader.raise_always(KeyError, ast.unparse(where))
+        reader.refuse("SD203", node, message, help_="define all keys where the dictionary is created")
+    return base.items[place]
 
 
 def index_of_instance(reader: Reader, target: ast.Subscript) -> Abstract:

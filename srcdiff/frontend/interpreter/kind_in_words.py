@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Method,
     Missing,
     Object,
+    OfObjects,
     Optional,
     Partial,
     Poison,
@@ -39,6 +40,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     TypeOf,
     Zip,
+    is_chosen_text,
 )
 from srcdiff.frontend.domain.lattice import are_objects, is_complex
 from srcdiff.frontend.domain.reader import Reader
@@ -57,6 +59,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return {"int64": "an integer", "bool": "a boolean"}.get(x.scalar.dtype, "a float")
         case Static(value=None):
             return "`None`"
+        case Static(value=OfObjects()):
+            return "an array of objects"
         case Static(value=enum.Enum()):
             return f"`{spelled(x.value)}`"
         case Static(value=DeviceName()):
@@ -89,6 +93,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "not assigned"
         case Choice() if are_objects(x.options):
             return "one of several objects"
+        case Choice() if is_chosen_text(x):
+            return "one of " + ", ".join(f"`{o.value!r}`" for o in x.options if isinstance(o, Static))
         case Closure() | Choice() | Transformed() | Partial():
             return "a function"
         case Through():

@@ -25,6 +25,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.call_arguments import computed, run_handler
 from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for
@@ -111,7 +112,8 @@ def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywo
         args, keywords = computed(reader, args, keywords)
 
         def called(chosen: Abstract) -> Abstract:
-            assert isinstance(chosen, Object)
+            if not isinstance(chosen, Object):
+                return call_method(reader, Method(chosen, method.name), args, keywords, node)
             return call_with(reader, read_attribute(reader, chosen, method.name, node), args, keywords, node)
 
         return for_the_chosen(reader, owner, called, node)
@@ -150,6 +152,8 @@ def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywo
     if function is None:
         code = "SD303" if kind == "array" else "SD102"
         if kind == "tuple" and hasattr(list, method.name):
+            if isinstance(owner, Tuple) and owner.is_list and list not in reader.stateful:
+                raise IsWritten(list)
             message = "a tuple, or a list from outside the function, cannot be changed"
             reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
         reader.refuse(code, node, f"the method `{method.name}` of a {kind} is not supported")

@@ -8,6 +8,7 @@ from typing import Any
 from srcdiff.diagnostics.naming_objects import instead_of, is_plain
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Choice,
     Items,
     Lazy,
     List,
@@ -17,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Tuple,
     is_array_value,
+    is_chosen_text,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
@@ -43,6 +45,13 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
     require_values(reader, node, x)
     x = as_mapping(reader, x) if is_changing(x) else x
     match x:
+        case Choice() if is_chosen_text(x):
+            result: Static | Value = Static(False)
+            for k, option in enumerate(x.options):
+                if truth_of(reader, option, node) == Static(True):
+                    is_it = reader.apply("equal", x.number, reader.const(k))
+                    result = reader.apply("logical_or", as_value(reader, result), is_it)
+            return result
         case Static():
             try:
                 return Static(bool(x.value))

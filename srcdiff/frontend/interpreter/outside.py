@@ -10,7 +10,7 @@ import importlib
 import re
 import sys
 import types
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,7 +59,14 @@ from srcdiff.signature.random_sources import SOURCES
 from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
-_MANY = 100  # the largest number of elements in an outside structure
+_MANY = 300  # the largest number of elements in an outside structure
+
+
+_INFORMATION = {
+    type(x): namedtuple(type(x).__name__, type(x).__match_args__)
+    for x in (sys.float_info, sys.version_info, sys.int_info, sys.hash_info, sys.flags)
+}
+"""Named tuples in place of the tuples in which Python describes itself."""
 
 
 _KEYS = "use strings or integers as keys, or read the values that you need outside the function and pass them in"
@@ -106,6 +113,9 @@ def lift(
     if isinstance(value, typed.List | typed.Dict):
         plain = list if isinstance(value, typed.List) else dict
         return lift(reader, plain(value), Summary(plain, place), name, path, node, held)
+    if type(value) in _INFORMATION:
+        reader.guard(place, value)
+        return Tuple(tuple(map(Static, value)), _INFORMATION[type(value)])
     is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not reader.frame.library
     layout = layout_of(value) if is_opened else None
     if layout is not None:
@@ -168,7 +178,7 @@ def lift_parts(
     held: str | None,
 ) -> Abstract:
     is_dictionary = layout.is_mapping and all(type(n) is str for n in layout.names)
-    has_identity = dict in reader.stateful if is_dictionary else layout.kind in reader.stateful
+    has_identity = (dict if is_dictionary else layout.kind) in reader.stateful
     if has_identity and id(value) not in reader.lifted:
         raise IsMentioned(Found(value, place, name, path))
     if has_identity or layout.kind is list:
@@ -229,6 +239,9 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
     each = [(found, layout_of(found.value)) for found in mentioned]
     for found, layout in each:
         assert layout is not None
+        if layout.kind is list:
+            reader.lifted[id(found.value)] = List()
+            continue
         if not layout.is_mapping:
             reader.defaults.setdefault(layout.kind, values_in_class(reader, layout.kind, node))
         made_for = Object(layout.kind, reader.defaults.get(layout.kind, {}))
@@ -237,6 +250,12 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
     for found, layout in each:
         assert layout is not None
         new = reader.lifted[id(found.value)]
+        if isinstance(new, List):
+            reader.guard(Summary(made, found.place), made(found.value))
+            each_item = enumerate(found.value)
+            items = (lift(reader, x, Element(found.place, k), found.name, (k,), node, "made") for k, x in each_item)
+            reader.cells[new] = Items(tuple(items))
+            continue
         assert isinstance(new, Object)
         reader.guard(Summary(made, found.place), made(found.value))
         look_at_class(reader, layout.kind)

@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Poison,
     Static,
     Stored,
+    is_chosen_text,
 )
 from srcdiff.frontend.domain.lattice import describe, handles, is_plain, loosened
 from srcdiff.frontend.domain.reader import Reader
@@ -43,6 +44,7 @@ from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.strings import exception_argument
 from srcdiff.frontend.interpreter.tables import COMPOUND, STATEMENTS, statement
 from srcdiff.frontend.reading import Named
+from srcdiff.frontend.source.accepted import REFUSED
 from srcdiff.frontend.source.scopes import assigned_names
 from srcdiff.ir.nodes import Value
 from srcdiff.signature.trees import NODES
@@ -107,10 +109,12 @@ def read_statements(reader: Reader, body: list[ast.stmt]) -> None:
 
 
 def note_conflicts(reader: Reader, statement: ast.stmt, before: Cells) -> None:
-    """Record the statement after which a name has two types."""
+    """Record the statement after which a name has two types, or is one of several strings."""
     for key, x in reader.cells.items():
         if isinstance(x, Poison) and x.problem is not None and not isinstance(before.get(key), Poison):
             reader.culprits.setdefault(x.problem, statement)
+        elif is_chosen_text(x) and before.get(key) is not x:
+            reader.choosing[statement] = None
 
 
 def go_on(reader: Reader, code: Abstract, rest: list[ast.stmt]) -> None:
@@ -181,7 +185,8 @@ def read_statement(reader: Reader, node: ast.stmt, rest: list[ast.stmt]) -> bool
         return both(reader, node, rest)
     read = STATEMENTS.get(type(node))
     if read is None:
-        reader.refuse("SD101", node, f"`{type(node).__name__.lower()}` is not supported")
+        code, what, instead = REFUSED.get(type(node), ("SD101", f"`{type(node).__name__.lower()}`", ""))
+        reader.refuse(code, node, f"{what} is not supported", help_=instead)
     read(reader, node)
     return False
 
