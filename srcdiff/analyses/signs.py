@@ -277,6 +277,8 @@ class Signs:
         if operation.primitive == "multiply" and (square := self.square(operation)) is not None:
             return square
         found = _result(operation.primitive, self.known(operation.args))
+        if operation.primitive == "real" and self.is_squared_size(operation.args[0]):
+            found &= ~(Sign.NEGATIVE | Sign.MINUS_INFINITY)
         return found if is_inexact(operation.out.type) else found & FINITE
 
     def square(self, operation: Apply) -> Sign | None:
@@ -306,6 +308,8 @@ class Signs:
         """Whether it is a sum of squares, or like one: not negative, and where it is zero, so is its derivative."""
         if value in seen or self.constants.get(value) == 0:
             return True
+        if is_complex(value.type):
+            return self.is_squared_size(value, seen)
         if self.of(value) & (Sign.NEGATIVE | Sign.NAN) or len(seen) > _DEEPEST:
             return False
         seen |= {value}
@@ -330,7 +334,46 @@ class Signs:
                 return is_square or any(least(a) and (not self.of(b) & Sign.ZERO or least(b)) for a, b in both)
             case "divide":
                 return least(args[0])
+            case "real":
+                return self.is_squared_size(args[0], seen)
         return False
+
+    def is_squared_size(self, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
+        """Whether a number is a sum of products `z * conj(z)`, or like one: real, not negative, least at zero."""
+        if not is_complex(value.type):
+            return self.is_least_at_zero(value, seen)
+        if value in seen or self.of(value) == Sign.ZERO:
+            return True
+        if len(seen) > _DEEPEST:
+            return False
+        seen |= {value}
+        if value in self.carried:
+            start, param, following = self.carried[value]
+            return self.is_squared_size(start, seen | {param}) and self.is_squared_size(following, seen | {param})
+        operation = self.definitions.get(value)
+        if operation is None:
+            return False
+        args = operation.args
+        match operation.primitive:
+            case "add" | "complex128" | "complex64":
+                return all(self.is_squared_size(a, seen) for a in args)
+            case "multiply":
+                both = (args, args[::-1])
+                return any(self.is_conjugate(a, b) for a, b in both) or any(
+                    self.is_squared_size(a, seen) and self.is_real_factor(b, seen) for a, b in both
+                )
+            case "divide":
+                return self.is_squared_size(args[0], seen) and self.is_real_factor(args[1], seen)
+        return False
+
+    def is_conjugate(self, value: Value, of: Value) -> bool:
+        operation = self.definitions.get(value)
+        return operation is not None and operation.primitive == "conjugate" and operation.args[0] is of
+
+    def is_real_factor(self, value: Value, seen: frozenset[Value]) -> bool:
+        """Whether a number is positive, or like a squared size."""
+        is_positive = not is_complex(value.type) and self.of(value) == Sign.POSITIVE
+        return is_positive or self.is_squared_size(value, seen)
 
     def is_root_of_least(self, operation: Apply) -> bool:
         """Whether a root may be zero, and is of a sum of squares."""

@@ -385,6 +385,8 @@ class Lazy:
     """The block that created it. If it is computed there, it need not be computed again."""
     view_of: Value | None = None
     """The array of which NumPy would return a view. The copy must not be distinguishable from it."""
+    part_of: tuple[Lazy, str] | None = None
+    """The complex array of which it is the real or imaginary part. Once computed, it is a view, as in NumPy."""
     ordered: bool = True
     """Whether NumPy gives it the memory layout of the arrays that it reads."""
     number: int = field(default_factory=lambda: next(_numbers))

@@ -52,7 +52,7 @@ from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
 from srcdiff.ir.nodes import Slice, Value
-from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, scalar_of, zero_of
+from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, real_of, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
 from srcdiff.signature.jit_classes import standing_for
 from srcdiff.signature.random_sources import SOURCES, SourceLayout
@@ -94,6 +94,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
     match base:
         case Lazy() if node.attr in ("shape", "ndim", "size", "dtype"):
             return array_attribute(reader, base, node)
+        case Lazy() if node.attr in ("real", "imag"):
+            return part_of_array(reader, node.attr, base, node)
         case Lazy() if node.attr not in _TAKEN_LAZILY:
             base = forced(reader, base)
     of_scipy = scipy_objects.attribute_of(reader, base, node.attr, node)
@@ -216,9 +218,11 @@ def part_of_number(reader: Reader, part: str, number: Value) -> Value:
 
 
 def part_of_array(reader: Reader, part: str, array: Value | Lazy, node: ast.AST) -> Abstract:
-    """The real or imaginary parts of an array, as a view."""
+    """The real or imaginary parts of an array, as a view. Those of an expression are computed element by element."""
     dtype = array.dtype if isinstance(array, Lazy) else array.array.dtype
     if dtype.startswith("complex"):
+        if isinstance(array, Lazy) and array.array is None and not array.plain and array.view_of is None:
+            return part_of_expression(reader, part, array)
         found = forced(reader, array)
         assert isinstance(found, Value)
         return reader.part(found, part)
@@ -226,6 +230,14 @@ def part_of_array(reader: Reader, part: str, array: Value | Lazy, node: ast.AST)
         return array
     zeros = new_lazy(reader, dtype, as_lazy(reader, array, node).sizes, lambda _: zero_element(reader, dtype), [])
     return forced(reader, zeros)
+
+
+def part_of_expression(reader: Reader, part: str, whole: Lazy) -> Lazy:
+    """The array of the expression is only computed if that of the parts is needed, which is a view of it."""
+    dtype = real_of(scalar_of(whole.dtype)).dtype
+    found = new_lazy(reader, dtype, whole.sizes, lambda places: reader.apply(part, whole.at(places)), [whole])
+    found.part_of = whole, part
+    return found
 
 
 def zero_element(reader: Reader, dtype: str) -> Value:

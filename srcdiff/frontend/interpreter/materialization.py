@@ -29,19 +29,29 @@ def forced(reader: Reader, x: Abstract) -> Abstract:
         reader.pending.discard(x)
         if not x.sizes:
             return x.at(())
-        array = reader.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
-        reader.sizes[array] = tuple(s.key for s in x.sizes)
-        if not x.ordered and x.rank > 1:
-            reader.contiguous.discard(array)
-        reader.laid_out_like(array, (source for source, _ in x.reads))
-        reader.computed.add(array)
-        nest_loops(reader, x.sizes, lambda places: write_element(reader, array, places, x.at(places)))
-        if x.view_of is not None:
-            doubt(reader, x.view_of, array)
+        array = computed_array(reader, x)
         if x.home is not reader.operations:
             return array
         x.array = array
     return x.array
+
+
+def computed_array(reader: Reader, x: Lazy) -> Value:
+    if x.part_of is not None:
+        whole, part = x.part_of
+        found = forced(reader, whole)
+        assert isinstance(found, Value)
+        return reader.part(found, part)
+    array = reader.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
+    reader.sizes[array] = tuple(s.key for s in x.sizes)
+    if not x.ordered and x.rank > 1:
+        reader.contiguous.discard(array)
+    reader.laid_out_like(array, (source for source, _ in x.reads))
+    reader.computed.add(array)
+    nest_loops(reader, x.sizes, lambda places: write_element(reader, array, places, x.at(places)))
+    if x.view_of is not None:
+        doubt(reader, x.view_of, array)
+    return array
 
 
 def settle(reader: Reader) -> None:

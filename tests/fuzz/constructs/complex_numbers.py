@@ -27,11 +27,6 @@ FUNCTIONS: tuple[tuple[str, str, float, float], ...] = (
 )
 
 
-def shifted(function: str) -> str:
-    """The beginning of an argument: spectra of constants contain zeros, at which roots have no derivative."""
-    return "0.4j + " if function == "sqrt" else ""
-
-
 class ComplexNumbers(Construct):
     """Complex scalars and arrays, their parts, products, equations and Fourier transforms."""
 
@@ -145,7 +140,7 @@ class ComplexNumbers(Construct):
     def number_function(self, depth: int) -> Expression:
         own, of_numpy, limit, bound = self.writer.pick(FUNCTIONS)
         name = self.writer.pick((f"cmath.{own}", f"np.{of_numpy}"))
-        return Expression(f"{name}({shifted(own)}{self.number(depth, limit)})", bound)
+        return Expression(f"{name}({self.number(depth, limit)})", bound)
 
     def number_of_reals(self, depth: int) -> Expression:
         first, second = self.writer.real(depth, 2.0), self.writer.real(depth, 2.0)
@@ -242,7 +237,7 @@ class ComplexNumbers(Construct):
 
     def array_function(self, shape: Shape, depth: int) -> Expression:
         _, name, limit, bound = self.writer.pick(FUNCTIONS)
-        return Expression(f"np.{name}({shifted(name)}{self.array(shape, depth, limit)})", bound)
+        return Expression(f"np.{name}({self.array(shape, depth, limit)})", bound)
 
     def array_conjugate(self, shape: Shape, depth: int) -> Expression:
         found = self.array_expression(shape, depth)
