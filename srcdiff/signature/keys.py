@@ -136,7 +136,7 @@ def _key_of_field(kind: type, dtype: np.dtype[Any], rank: int | None, ones: tupl
     base = dtype.base
     if base.names is not None:
         return "structured", np.ndarray if rank is None and axes is not None else kind, base, axes, ones
-    if not (is_supported_dtype(base) and base.isnative) or base.kind == "c":
+    if not (is_supported_dtype(base) and base.isnative):
         return "unusable", base
     return ("numpy", base.type) if axes is None else ("field", base, axes, ones)
 

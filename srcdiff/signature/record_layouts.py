@@ -89,7 +89,7 @@ class RecordLayout(Layout):
         """The fields of a tangent or adjoint, which has all fields of floats: records, or a dictionary."""
         known = tuple(given) if isinstance(given, dict) else getattr(getattr(given, "dtype", None), "names", None)
         bases = {str(n): self.dtype[str(n)].base for n in self.names}
-        floats = [n for n, base in bases.items() if base.kind == "f" or base.names is not None]
+        floats = [n for n, base in bases.items() if base.kind in "fc" or base.names is not None]
         if known is None or not set(floats) <= set(known) <= set(self.names):
             raise ValueError(f"{name} must have the fields {', '.join(map(str, floats))}")
         return [given[n] if n in floats else None for n in self.names]

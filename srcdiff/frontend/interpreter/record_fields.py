@@ -166,7 +166,7 @@ def new_fields(
         own, base = (*axes, *(Static(n) for n in dtype[name].shape)), dtype[name].base
         if base.names is not None:
             items.append(new_fields(own, base, new))
-        elif base.kind not in "fiub":
+        elif base.kind not in "fciub":
             items.append(Static(UnusableField(base)))
         else:
             items.append(new(Tuple(own), Static(base)))
