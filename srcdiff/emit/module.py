@@ -19,12 +19,12 @@ from srcdiff.emit.write import write_function
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Static, Tuple
 from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Function, Library, Raise, Value, walk
-from srcdiff.ir.primitives import RESERVED
+from srcdiff.ir.primitives import BROUGHT_ALONG, RESERVED
 from srcdiff.ir.types import Type
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer, kept_elsewhere
 from srcdiff.quick_dataclasses import dataclass
-from srcdiff.rules import scipy_functions, special
+from srcdiff.rules import scipy_functions, shape_derivatives, special
 from srcdiff.signature.trees import NODES
 
 
@@ -124,6 +124,7 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
         module.objects |= text.objects
         lines += ["", "", *text.lines]
         origins += [Origin(), Origin(), *text.origins]
+    module.support = with_callees(module.support, spelling)
     for name in sorted(module.support, reverse=True):
         decorator = [spelling.device_function] if spelling.device_function else []
         lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
@@ -168,8 +169,20 @@ def plain_source(function: Any) -> list[str]:
 
 
 def support_function(name: str, spelling: Spelling = NUMPY) -> Any:
-    modules = (*spelling.support, support, special, scipy_functions)
+    modules = (*spelling.support, support, special, scipy_functions, shape_derivatives)
     return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+def with_callees(names: set[str], spelling: Spelling = NUMPY) -> set[str]:
+    """These support functions, and those that they call."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        called = support_function(name, spelling).__code__.co_names
+        waiting |= {other for other in called if other in BROUGHT_ALONG} - found
+    return found
 
 
 def _tuple_of(function: Function) -> str:

@@ -251,10 +251,17 @@ _function("boxcox1p",        2, "float64", "boxcox1p",        scipy="boxcox1p", 
 _function("exp10",           1, "float64", "exp10",           scipy="exp10",                           support=True)
 _function("lambertw",        2, "float64", "lambertw",                                                 support=True)
 _function("zeta",            2, "float64", "zeta",                                                     support=True)
-_function("gammainc_by_a",   2, "float64", "gammainc_by_a",   support=True, slow=True)
-_function("betainc_by",      4, "float64", "betainc_by",      support=True, slow=True)
 _function("exprel",          1, "float64", "exprel_derivative", spelling="exprel_derivative(0, {0})", scipy="exprel",
           support=True)
+
+# -- derivatives of such functions with respect to shapes and orders, in rules/shape_derivatives.py
+_function("gamma_density",   2, "float64", "gamma_density",                                            support=True)
+_function("gamma_density_by_a", 3, "float64", "gamma_density_by_a",                                    support=True)
+_function("gammainc_by_a",   3, "float64", "gammainc_by_a",                                 support=True, slow=True)
+_function("beta_density",    3, "float64", "beta_density",                                             support=True)
+_function("beta_density_by", 5, "float64", "beta_density_by",                               support=True, slow=True)
+_function("betainc_by",      5, "float64", "betainc_by",                                    support=True, slow=True)
+_function("kve_by_order",    3, "float64", "kve_by_order",                                  support=True, slow=True)
 
 # -- compiled functions of scipy.special
 for _name in (
@@ -317,6 +324,8 @@ BROUGHT_ALONG = frozenset(
         *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
         *("atomic_add", "iterations_of", "thread_blocks"),
         *("lower_product", "lu_factors", "real_roots", "solve_lower", "solve_lower_transposed"),
+        *("bell_polynomials", "bell_polynomials_of_two", "beta_weight_by", "harmonic_by", "log1p_excess"),
+        *("log_beta_derivatives", "log_gamma_derivatives", "log_gamma_differences", "stirling_rest"),
         *("solve_lower_transposed_upper", "solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
     )
 )

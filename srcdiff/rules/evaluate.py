@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.rules import scipy_functions, special
+from srcdiff.rules import scipy_functions, shape_derivatives, special
 from srcdiff.rules.table import CONSTANTS, Rule, application
 
 _NUMPYS: dict[type, Callable[[Any], Any]] = {float: np.float64, complex: np.complex128}
@@ -63,9 +63,9 @@ def _value_of(formula: ast.expr, known: Mapping[str, Any]) -> Any:
 @functools.cache
 def _spelled(primitive: str) -> Callable[..., Any]:
     """The primitive as Python spells it."""
-    arguments = ["first", "second", "third", "fourth"][: PRIMITIVES[primitive].arity]
+    arguments = ["first", "second", "third", "fourth", "fifth"][: PRIMITIVES[primitive].arity]
     text = f"lambda {', '.join(arguments)}: {PRIMITIVES[primitive].spelling.format(*arguments)}"
-    names = {**vars(special), **vars(scipy_functions), "np": np, "math": math}
+    names = {**vars(special), **vars(scipy_functions), **vars(shape_derivatives), "np": np, "math": math}
     if PRIMITIVES[primitive].library:
         names["special"] = importlib.import_module("scipy.special")
     function: Callable[..., Any] = eval(text, names)

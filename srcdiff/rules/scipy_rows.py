@@ -118,40 +118,52 @@ elementwise("poch(z, m)",      z="out * digamma_difference(z, m)",       m="out 
 elementwise("binom(n, k)",     n="out * digamma_difference(n - k + 1.0, k)",
                                k="out * digamma_difference(k + 1.0, n - 2.0 * k)",
             on={"n": Domain(((4.0, 7.0),)), "k": POSITIVE})
-elementwise("gammainc(a, x)",  a="gammainc_by_a(a, x)",                  on=POSITIVE,
-                               x="exp(xlogy(a - 1.0, x) - x - gammaln(a))")
-elementwise("gammaincc(a, x)", a="-gammainc_by_a(a, x)",                 on=POSITIVE,
-                               x="-exp(xlogy(a - 1.0, x) - x - gammaln(a))")
-elementwise("gammaincinv(a, y)",  a="-gammainc_by_a(a, out) * w", y="w", on={"a": POSITIVE, "y": UNIT},
+elementwise("gammainc(a, x)",  a="gammainc_by_a(1, a, x)",                  on=POSITIVE,
+                               x="gamma_density(a, x)")
+elementwise("gammaincc(a, x)", a="-gammainc_by_a(1, a, x)",                 on=POSITIVE,
+                               x="-gamma_density(a, x)")
+elementwise("gammaincinv(a, y)",  a="-gammainc_by_a(1, a, out) * w", y="w", on={"a": POSITIVE, "y": UNIT},
             let="w = exp(out + gammaln(a) - xlogy(a - 1.0, out))")
-elementwise("gammainccinv(a, y)", a="-gammainc_by_a(a, out) * w", y="-w", on={"a": POSITIVE, "y": UNIT},
+elementwise("gammainccinv(a, y)", a="-gammainc_by_a(1, a, out) * w", y="-w", on={"a": POSITIVE, "y": UNIT},
             let="w = exp(out + gammaln(a) - xlogy(a - 1.0, out))")
-elementwise("gammainc_by_a(a, x)", x="exp(xlogy(a - 1.0, x) - x - gammaln(a)) * (log(x) - digamma(a))",
-            refused="a", on=POSITIVE)
-elementwise("betainc(a, b, x)", a="betainc_by(0, a, b, x)", b="betainc_by(1, a, b, x)",
-                                x="exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b))",
+elementwise("gammainc_by_a(n, a, x)", a="gammainc_by_a(n + 1, a, x)",  on={"n": ORDER, "a": POSITIVE, "x": POSITIVE},
+                               x="gamma_density_by_a(n, a, x)")
+elementwise("gamma_density(a, x)",  a="gamma_density_by_a(1, a, x)",   on=POSITIVE,
+                               x="out * ((a - 1.0) / (1.0 if a == 1.0 else x) - 1.0)")
+elementwise("gamma_density_by_a(n, a, x)", a="gamma_density_by_a(n + 1, a, x)",
+            x="out * ((a - 1.0) / x - 1.0) + n / x * gamma_density_by_a(n - 1, a, x)",
+            on={"n": ORDER, "a": POSITIVE, "x": POSITIVE})
+elementwise("betainc(a, b, x)", a="betainc_by(1, 0, a, b, x)", b="betainc_by(0, 1, a, b, x)",
+                                x="beta_density(a, b, x)",
             on={"a": POSITIVE, "b": POSITIVE, "x": UNIT})
-elementwise("betaincc(a, b, x)", a="-betainc_by(0, a, b, x)", b="-betainc_by(1, a, b, x)",
-                                x="-exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b))",
+elementwise("betaincc(a, b, x)", a="-betainc_by(1, 0, a, b, x)", b="-betainc_by(0, 1, a, b, x)",
+                                x="-beta_density(a, b, x)",
             on={"a": POSITIVE, "b": POSITIVE, "x": UNIT})
-elementwise("betaincinv(a, b, y)", a="-betainc_by(0, a, b, out) * w", b="-betainc_by(1, a, b, out) * w", y="w",
+elementwise("betaincinv(a, b, y)", a="-betainc_by(1, 0, a, b, out) * w", b="-betainc_by(0, 1, a, b, out) * w", y="w",
             on={"a": ORDERS, "b": ORDERS, "y": UNIT},
             let="w = exp(betaln(a, b) - xlogy(a - 1.0, out) - xlog1py(b - 1.0, -out))")
-elementwise("betainc_by(n, a, b, x)",
-            x="exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b)) * "
-              "((log(x) - digamma(a) if n == 0 else log1p(-x) - digamma(b)) + digamma(a + b))",
-            refused="a b", on={"n": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
+elementwise("betainc_by(n, m, a, b, x)",
+            a="betainc_by(n + 1, m, a, b, x)", b="betainc_by(n, m + 1, a, b, x)", x="beta_density_by(n, m, a, b, x)",
+            on={"n": ORDER, "m": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
+elementwise("beta_density(a, b, x)", a="beta_density_by(1, 0, a, b, x)", b="beta_density_by(0, 1, a, b, x)",
+            x="out * ((a - 1.0) / (1.0 if a == 1.0 else x) - (b - 1.0) / (1.0 if b == 1.0 else 1.0 - x))",
+            on={"a": POSITIVE, "b": POSITIVE, "x": UNIT})
+elementwise("beta_density_by(n, m, a, b, x)",
+            a="beta_density_by(n + 1, m, a, b, x)", b="beta_density_by(n, m + 1, a, b, x)",
+            x="out * ((a - 1.0) / x - (b - 1.0) / (1.0 - x)) + n / x * beta_density_by(n - 1, m, a, b, x) "
+              "- m / (1.0 - x) * beta_density_by(n, m - 1, a, b, x)",
+            on={"n": ORDER, "m": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
 elementwise("stdtr(df, t)",    t="exp(-0.5 * (df + 1.0) * log1p(t * t / df) - betaln(0.5, 0.5 * df)) / sqrt(df)",
                                df="-0.25 * sign(t) * by_df - 0.5 * t * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + t * t) ** 1.5",
-            let="z = df / (df + t * t); by_df = -betainc_by(1, 0.5, 0.5 * df, t * t / (df + t * t)) if t * t < df "
-                "else betainc_by(0, 0.5 * df, 0.5, z)", on={"df": POSITIVE})
+            let="z = df / (df + t * t); by_df = -betainc_by(0, 1, 0.5, 0.5 * df, t * t / (df + t * t)) if t * t < df "
+                "else betainc_by(1, 0, 0.5 * df, 0.5, z)", on={"df": POSITIVE})
 elementwise("stdtrit(df, p)",  p="w",
                                df="w * (0.25 * sign(out) * by_df + 0.5 * out * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + out * out) ** 1.5)",
             let="z = df / (df + out * out); "
-                "by_df = -betainc_by(1, 0.5, 0.5 * df, out * out / (df + out * out)) if out * out < df "
-                "else betainc_by(0, 0.5 * df, 0.5, z); "
+                "by_df = -betainc_by(0, 1, 0.5, 0.5 * df, out * out / (df + out * out)) if out * out < df "
+                "else betainc_by(1, 0, 0.5 * df, 0.5, z); "
                 "w = sqrt(df) * exp(0.5 * (df + 1.0) * log1p(out * out / df) + betaln(0.5, 0.5 * df))",
             on={"df": POSITIVE, "p": UNIT})
 elementwise("zeta(x, q)",      q="-x * zeta(x + 1.0, q)", refused="x", on={"x": Domain(((1.5, 5.0),)), "q": POSITIVE})
@@ -172,11 +184,15 @@ elementwise("ive(v, x)",       x="0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - si
             refused="v", on=OF_ORDER)
 elementwise("k0(x)",           x="-k1(x)",                                     on=POSITIVE)
 elementwise("k1(x)",           x="-0.5 * (k0(x) + kv(2.0, x))",                on=POSITIVE)
-elementwise("kv(v, x)",        x="-0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x))",   refused="v", on=OF_ORDER)
+elementwise("kv(v, x)",        x="-0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x))",
+                               v="exp(-x) * kve_by_order(1, v, x)",            on=OF_ORDER)
 elementwise("k0e(x)",          x="out - k1e(x)",                               on=POSITIVE)
 elementwise("k1e(x)",          x="out - 0.5 * (k0e(x) + kve(2.0, x))",         on=POSITIVE)
 elementwise("kve(v, x)",       x="out - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x))",
-            refused="v", on=OF_ORDER)
+                               v="kve_by_order(1, v, x)",                      on=OF_ORDER)
+elementwise("kve_by_order(n, v, x)", v="kve_by_order(n + 1, v, x)",
+            x="out - 0.5 * (kve_by_order(n, v - 1.0, x) + kve_by_order(n, v + 1.0, x))",
+            on={"n": ORDER, "v": ORDERS, "x": POSITIVE})
 elementwise("airy_ai(x)",      x="airy_aip(x)")
 elementwise("airy_aip(x)",     x="x * airy_ai(x)")
 elementwise("airy_bi(x)",      x="airy_bip(x)")

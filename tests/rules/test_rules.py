@@ -17,6 +17,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -27,8 +28,9 @@ from numba.core import compiler, typed_passes, types
 from numba.core.registry import cpu_target
 
 from srcdiff.backends.numba.scipy_special import compiled_special
-from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.rules import CONSTANTS, RULES, Rule, application, scipy_functions, special
+from srcdiff.emit.module import with_callees
+from srcdiff.ir.primitives import BROUGHT_ALONG, PRIMITIVES
+from srcdiff.rules import CONSTANTS, RULES, Rule, application, scipy_functions, shape_derivatives, special
 
 Inputs = Mapping[str, Any]
 
@@ -42,7 +44,7 @@ ROUNDING = float(np.finfo(float).eps)
 LIBRARIES = {"np": np, "math": math, "builtins": builtins}
 SUPPORT = {
     name: function
-    for module in (special, scipy_functions)
+    for module in (special, scipy_functions, shape_derivatives)
     for name, function in inspect.getmembers(module, inspect.isfunction)
 }
 
@@ -59,7 +61,7 @@ def _infinities_are_no_news():
 @functools.cache
 def spelled(name: str) -> Callable[..., Any]:
     """The primitive as plain Python, compiled from its spelling."""
-    arguments = ["first", "second", "third", "fourth"][: PRIMITIVES[name].arity]
+    arguments = ["first", "second", "third", "fourth", "fifth"][: PRIMITIVES[name].arity]
     text = f"lambda {', '.join(arguments)}: {PRIMITIVES[name].spelling.format(*arguments)}"
     function: Callable[..., Any] = eval(text, {"np": np, "math": math, "special": scipy.special, **SUPPORT})
     return function
@@ -342,7 +344,9 @@ def test_primitives_are_called_by_different_names():
 
 
 def test_support_functions_are_those_that_spellings_call():
-    assert set(SUPPORT) == {primitive.support for primitive in PRIMITIVES.values()} - {""}
+    called = {primitive.support for primitive in PRIMITIVES.values()} - {""}
+    assert set(SUPPORT) == with_callees(called)
+    assert set(SUPPORT) <= BROUGHT_ALONG
 
 
 COLUMNS = {"real": "real", "int": "whole", "bool": "truth"}
@@ -362,12 +366,9 @@ def everything() -> Any:
     results = [f"result_{k}" for k in range(len(REAL))]
     tens = [f"({', '.join(results[k : k + 10])},)" for k in range(0, len(results), 10)]
     lines.append(f"    return {', '.join(tens)}")
-    namespace = {
-        "np": np,
-        "math": math,
-        "special": compiled_special(),
-        **{name: numba.njit(function) for name, function in SUPPORT.items()},
-    }
+    namespace: dict[str, Any] = {"np": np, "math": math, "special": compiled_special()}
+    for name, function in SUPPORT.items():  # they call each other
+        namespace[name] = numba.njit(FunctionType(function.__code__, namespace, name))
     exec("\n".join(lines), namespace)
     return numba.njit(namespace["everything"], error_model="numpy")
 
@@ -376,7 +377,7 @@ def test_numba_computes_what_python_computes():
     points = {name: (*samples(name), *edges(name)) for name in REAL}
     for iteration in range(max(len(some) for some in points.values())):
         now = {name: some[iteration % len(some)] for name, some in points.items()}
-        real, whole, truth = (np.ones((len(REAL), 4), dtype) for dtype in (np.float64, np.int64, np.bool_))
+        real, whole, truth = (np.ones((len(REAL), 5), dtype) for dtype in (np.float64, np.int64, np.bool_))
         for k, (name, point) in enumerate(now.items()):
             for j, (value, domain) in enumerate(zip(point.values(), RULES[name].domain.values(), strict=True)):
                 {"real": real, "int": whole, "bool": truth}[domain.kind][k, j] = value

@@ -61,6 +61,11 @@ with mp.workdps(120):
     SQRT_2PI = mp.sqrt(2 * mp.pi)
 
 
+BETA_SHAPES = (
+    *grid((2, 0, 1), (1,), (0.01, 2.0), (30.0,), (1e-4, 0.6, 0.99)),
+    *grid((2,), (0,), (300.0,), (0.4, 200.0), (0.6, 0.999)),
+)
+GAMMA_SHAPES = grid((2, 3), (1e-3, 0.5, 20.0), (1e-6, 0.7, 30.0, 600.0)) + grid((2,), (1e4,), (9.5e3, 1.01e4))
 FRACTIONS = grid((0.05, 0.5, 1.0, 3.3, 20.0, 100.0), (0.4, 1.0, 5.0, 21.0)) + grid((100.0,), (80.0, 99.0, 140.0))
 
 
@@ -134,8 +139,22 @@ def box_cox(x: Any, lmbda: Any) -> Any:
     return mp.log(x) if lmbda == 0 else mp.expm1(lmbda * mp.log(x)) / lmbda
 
 
+def fraction_by_a(n: int, a: Any, x: Any) -> Any:
+    return mp.diff(lambda s: lower_fraction(s, x), a, n) if x < a else -mp.diff(lambda s: upper_fraction(s, x), a, n)
+
+
+def beta_fraction_by(n: int, m: int, a: Any, b: Any, x: Any) -> Any:
+    if x < a / (a + b):
+        return mp.diff(lambda p, q: mp.betainc(p, q, 0, x, regularized=True), (a, b), (n, m))
+    return -mp.diff(lambda p, q: mp.betainc(p, q, x, 1, regularized=True), (a, b), (n, m))
+
+
 def scaled(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
     return lambda v, x: function(v, x) * mp.exp(-abs(x) if sign < 0 else x)
+
+
+def bessel_k_by_order(n: int, v: Any, x: Any) -> Any:
+    return mp.diff(lambda order: mp.besselk(order, x) * mp.exp(x), v, n)
 
 
 ROWS = (
@@ -255,6 +274,9 @@ ROWS = (
     Row("ellipeinc", mp.ellipe, grid((-1.0, 0.3, 1.4), (-2.0, 0.3, 0.9)), 1e-13),
     Row("hyp0f1", mp.hyp0f1, grid((0.5, 2.0, 7.7), (-3.0, 0.3, 5.0)), 1e-13),
     Row("hyp1f1", mp.hyp1f1, grid((0.5, 2.0), (1.5, 4.0), (-3.0, 0.3, 5.0)), 1e-12),
+    Row("gammainc_by_a", fraction_by_a, GAMMA_SHAPES, 1e-12),
+    Row("betainc_by", beta_fraction_by, BETA_SHAPES, 1e-12),
+    Row("kve_by_order", bessel_k_by_order, grid((1, 2), (-2.7, 30.5), (1e-4, 70.0)), 1e-13),
     Row("hyp2f1", mp.hyp2f1, grid((0.5, 2.0), (0.7, 3.0), (1.5, 4.0), (-2.0, -0.3, 0.3, 0.8)), 1e-11),
 )
 
@@ -357,10 +379,10 @@ def many_points(row: Row) -> Points:
 
 
 def is_inside(row: Row, point: Sequence[Any]) -> bool:
-    """Whether the function is defined there, and finite."""
-    return math.isfinite(result_of(row.primitive, point)) and mp.isfinite(
-        mp.re(row.exact(*exact_numbers(tuple(point))))
-    )
+    """Whether the function is defined there, and finite, and does not underflow."""
+    exact = mp.re(row.exact(*exact_numbers(tuple(point))))
+    underflows = 0.0 < abs(exact) < 1e-290
+    return math.isfinite(result_of(row.primitive, point)) and mp.isfinite(exact) and not underflows
 
 
 def measured(row: Row) -> dict[str, float]:

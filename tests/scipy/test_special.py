@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import srcdiff
 from srcdiff.ir.primitives import PRIMITIVES
@@ -139,6 +139,47 @@ def test_with_respect_to_parameters():
     srcdiff.check(f, 1.3, 2.2, 0.9, wrt=(0, 1, 2), backend="python")
 
 
+def by_shapes(a, b, x):
+    total = special.gammainc(a, x) + special.gammaincc(b, x) + special.betainc(a, b, x / 3.0) + special.stdtr(a, x)
+    total += special.gammaincinv(a, x / 3.0) * special.betaincinv(a, b, x / 3.0) + special.stdtrit(b, x / 3.0)
+    return total + special.kv(a, x) * special.kve(-b, x) + special.betaincc(b, a, x / 3.0)
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_second_derivatives_with_respect_to_shapes_and_orders(backend):
+    point = np.array([1.3, 2.2, 0.9])
+    hessian = np.array(srcdiff.hessian(by_shapes, wrt=(0, 1, 2), backend=backend)(*point))
+    gradient = srcdiff.grad(by_shapes, wrt=(0, 1, 2), backend="python")
+
+    def slopes(direction):
+        def at(k):
+            return np.array(gradient(*(point + k * 1e-3 * direction)))
+
+        return (8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / 12e-3
+
+    np.testing.assert_allclose(hessian, [slopes(d) for d in np.eye(3)], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
+
+
+def test_derivatives_of_third_order_with_respect_to_a_shape():
+    def f(a):
+        return special.gammainc(a, 2.0) + special.kv(a, 2.0) + special.betainc(a, 1.5, 0.3)
+
+    second = srcdiff.grad(srcdiff.grad(f, backend="python"), backend="python")
+    _, third = srcdiff.jvp(second, (1.5,), (1.0,), backend="python")
+    np.testing.assert_allclose(third, (second(1.501) - second(1.499)) / 2e-3, rtol=1e-5)
+
+
+def test_shapes_of_distributions_have_second_derivatives():
+    def f(shape):
+        total = stats.gamma.cdf(1.2, shape) + stats.t.logcdf(-0.4, shape) + stats.beta.sf(0.4, shape, 2.0)
+        return total + stats.chi2.ppf(0.3, shape) + stats.poisson.logsf(3, shape) + stats.binom.cdf(2, 5, shape / 4.0)
+
+    second = srcdiff.grad(srcdiff.grad(f, backend="python"), backend="python")
+    gradient = srcdiff.grad(f, backend="python")
+    np.testing.assert_allclose(second(1.7), (gradient(1.7 + 1e-5) - gradient(1.7 - 1e-5)) / 2e-5, rtol=1e-7)
+
+
 # -- types, shapes and options ---------------------------------------------------------------------------------------
 
 
@@ -243,14 +284,6 @@ def test_a_constant_order_is_no_reason():
         return v * special.jv(srcdiff.stop_gradient(v), x)
 
     np.testing.assert_allclose(srcdiff.grad(f, backend="python")(0.5, 1.0), special.jv(0.5, 1.0))
-
-
-def test_the_second_derivative_by_a_parameter_is_refused():
-    def f(a):
-        return special.gammainc(a, 2.0)
-
-    with pytest.raises(srcdiff.DifferentiationError, match="second derivative"):
-        srcdiff.hessian(f, backend="python")(1.5)
 
 
 def test_no_gpu_has_compiled_functions():
