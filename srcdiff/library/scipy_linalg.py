@@ -8,137 +8,26 @@ import numpy as np
 
 from srcdiff.library import blas_lapack, matrix_equations
 from srcdiff.library import linear_algebra as linalg
-from srcdiff.library.language import is_complex_type, unsupported
+from srcdiff.library.language import (
+    is_complex_type,
+    unsupported,
+)
 from srcdiff.library.linear_algebra import floats, stacked
 from srcdiff.library.products import matmul, of_one_type
-
-# ---------------------------------------------------------------------------------------------------------- triangles
-
-
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: Any = False,
-    unit_diagonal: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-) -> Any:
-    a, b = of_one_type(floats(a), floats(b))
-    require_matrix(a)
-    for i in range(0 if unit_diagonal else len(a)):
-        if a[i, i] == 0:
-            raise np.linalg.LinAlgError("singular matrix: an element of the diagonal is zero")
-    a = with_unit_diagonal(a) if unit_diagonal else a
-    a = a.conj() if trans == 2 or trans == "C" else a
-    return substituted(a, b, lower, trans == 1 or trans == 2 or trans == "T" or trans == "C")
-
-
-def require_matrix(a: Any) -> None:
-    if a.ndim != 2:
-        unsupported("`scipy.linalg` with a stack of matrices here")
-
-
-def with_unit_diagonal(a: Any) -> Any:
-    a = np.copy(a)
-    for i in range(len(a)):
-        a[i, i] = 1.0
-    return a
-
-
-def substituted(a: Any, b: Any, lower: Any, is_transposed: Any) -> Any:
-    """Solve with a triangle, lower or upper, or with its transpose. Only the triangle is read."""
-    if not lower:
-        return substituted(np.asarray(a.T), b, True, not is_transposed)
-    if b.ndim == 1:
-        if is_transposed:
-            return blas_lapack.solve_lower_transposed_vector(a, b)
-        return blas_lapack.solve_lower_vector(a, b)
-    return blas_lapack.solve_lower_transposed(a, b) if is_transposed else blas_lapack.solve_lower(a, b)
-
-
-def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    return linalg.cholesky(a, not lower)
-
-
-def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The other triangle is zero. In SciPy it is arbitrary."""
-    a = floats(a)
-    require_matrix(a)
-    return linalg.cholesky(a, not lower), lower
-
-
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
-    c, lower = c_and_lower
-    c, b = of_one_type(floats(c), floats(b))
-    first, second = (c, c.conj()) if lower else (c.conj(), c)
-    return substituted(second, substituted(first, b, lower, not lower), lower, lower)
-
+from srcdiff.library.structured_equations import (
+    cho_factor,
+    cho_solve,
+    cholesky,
+    from_triangle,
+    inv,
+    require_matrix,
+    solve,
+    solve_triangular,
+    substituted,
+    with_unit_diagonal,
+)
 
 # ---------------------------------------------------------------------------------------------------------- equations
-
-
-def solve(
-    a: Any,
-    b: Any,
-    lower: Any = False,
-    overwrite_a: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-    assume_a: Any = None,
-    transposed: Any = False,
-) -> Any:
-    a, b = of_one_type(floats(a), floats(b))
-    a = np.asarray(np.transpose(a)) if transposed else a
-    if assume_a is None or assume_a in ("gen", "general", "banded"):
-        return linalg.solve(a, b)
-    require_matrix(a)
-    lower = lower != transposed
-    if assume_a in ("pos", "positive definite"):
-        return cho_solve((linalg.cholesky(a, not lower), lower), b)
-    if assume_a in ("sym", "symmetric"):
-        return linalg.solve(from_triangle(a, lower), b)
-    if assume_a in ("her", "hermitian"):
-        return linalg.solve(hermitian_from_triangle(a, lower), b)
-    if assume_a in ("upper triangular", "lower triangular"):
-        return substituted(a, b, (assume_a == "lower triangular") != transposed, False)
-    if assume_a == "diagonal":
-        return b / np.diag(a) if b.ndim == 1 else b / np.diag(a)[:, None]
-    if assume_a == "tridiagonal":
-        return linalg.solve(np.asarray(np.triu(np.tril(a, 1), -1)), b)
-    unsupported("`scipy.linalg.solve` with this `assume_a`")
-    return None
-
-
-def from_triangle(a: Any, lower: Any) -> Any:
-    """The symmetric matrix with a given triangle."""
-    n = len(a)
-    result = np.empty((n, n), a.dtype)
-    for i in range(n):
-        for j in range(i + 1):
-            result[i, j] = a[i, j] if lower else a[j, i]
-            result[j, i] = a[i, j] if lower else a[j, i]
-    return result
-
-
-def hermitian_from_triangle(a: Any, lower: Any) -> Any:
-    n = len(a)
-    result = from_triangle(a, lower)
-    if is_complex_type(a.dtype):
-        for i in range(n):
-            result[i, i] = a[i, i].real
-            for j in range(i + 1, n):
-                if lower:
-                    result[i, j] = a[j, i].conjugate()
-                else:
-                    result[j, i] = a[i, j].conjugate()
-    return result
-
-
-def inv(a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: Any = False) -> Any:
-    if assume_a is not None and assume_a != "gen" and assume_a != "general":
-        unsupported("`scipy.linalg.inv` with `assume_a`")
-    return linalg.inv(a)
 
 
 def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
@@ -468,9 +357,6 @@ FUNCTIONS: dict[str, Any] = {
 """By the name in `scipy.linalg`."""
 
 TAKES_COMPLEX = frozenset(
-    (
-        *(solve, solve_triangular, cholesky, cho_factor, cho_solve, qr, svd, svdvals, eigh, eigvalsh),
-        *(det, inv, pinv, lstsq, norm, expm, block_diag, toeplitz, circulant, hankel),
-    )
+    (*(qr, svd, svdvals, eigh, eigvalsh, det, pinv, lstsq, norm, expm, block_diag, toeplitz, circulant, hankel),)
 )
 """The functions that support complex numbers."""
