@@ -182,6 +182,27 @@ def named(value: Any) -> str:
 
 
 _PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no `__getattr__` or `__setattr__`"
+_UNUSUAL = "`{}` {}: write a class with plain attributes, and convert"
+_ACCESS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
+
+
+def _plainly(class_: type) -> str:
+    """What keeps the instances of a user's class from being read, and what to write."""
+    for base in class_.__mro__[:-1]:
+        if found := next((name for name in _ACCESS if name in vars(base)), ""):
+            where = "defines" if base is class_ else f"inherits from `{base.__name__}`, which defines"
+            return _UNUSUAL.format(class_.__name__, f"{where} `{found}`")
+        if not is_own(base):
+            break
+    builtin = next((b for b in class_.__mro__[:-1] if not is_own(b) and b.__module__ in ("builtins", "numpy")), None)
+    if builtin is not None:
+        name = f"{builtin.__module__}.{builtin.__name__}".removeprefix("builtins.")
+        return _UNUSUAL.format(class_.__name__, f"inherits from `{name}`")
+    return _PLAINLY.format(class_.__name__)
+
+
+def _outside(class_: type) -> str:
+    return f"its class defines `__getattr__`: {_OUTSIDE}" if hasattr(class_, "__getattr__") else _OUTSIDE
 
 
 def instead_of(class_: type) -> str:
@@ -192,7 +213,7 @@ def instead_of(class_: type) -> str:
     if hasattr(class_, "__array__"):
         own = f", or define `{class_.__name__}.__srcdiff_array__`" if is_own(class_) else ""
         return f"{_AN_ARRAY}{own}"
-    return _PLAINLY.format(class_.__name__) if is_own(class_) else _OUTSIDE
+    return _plainly(class_) if is_own(class_) else _outside(class_)
 
 
 def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
@@ -216,7 +237,7 @@ def is_plain(value: Any) -> bool:
 def instead_of_attribute(value: Any) -> str:
     """The replacement for reading an attribute of a value."""
     if isinstance(value, type) or (callable(value) and not is_own(type(value))):
-        return _OUTSIDE
+        return _outside(type(value))
     return instead_of(type(value))
 
 
@@ -225,7 +246,7 @@ def instead_of_call(target: Any) -> tuple[str, str]:
     module, name = _home(target)
     if isinstance(target, type):
         made = _found(_TO_MAKE, module, name) or _found(_OF_CLASSES, module, name)
-        known = made or (_PLAINLY.format(target.__name__) if is_own(target) else "compute with numbers and arrays")
+        known = made or (_plainly(target) if is_own(target) else "compute with numbers and arrays")
         return f"instances of the class `{target.__name__}` are not supported", known
     if isinstance(target, types.MethodType):
         message = f"`{name}` is a bound method"

@@ -53,7 +53,7 @@ def is_plain_class(kind: type) -> bool:
     """
     if kind is types.SimpleNamespace:
         return True
-    if type(kind) not in (type, abc.ABCMeta) or issubclass(kind, BaseException) or kind is object:
+    if not is_usual_metaclass(type(kind)) or issubclass(kind, BaseException) or kind is object:
         return False
     if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__srcdiff_array__")):
         return False  # its instances are arrays
@@ -65,6 +65,24 @@ def is_plain_class(kind: type) -> bool:
         if not base.__flags__ & _HEAP_TYPE or (not is_ours and any(map(vars(base).__contains__, _accessors(base)))):
             return False
     return True
+
+
+@functools.lru_cache(maxsize=256)
+def is_usual_metaclass(kind: type) -> bool:
+    """Whether a metaclass only says how classes are made, so that its classes work as others do."""
+    for base in kind.__mro__[: kind.__mro__.index(type)]:
+        if base is abc.ABCMeta:
+            continue
+        own = vars(base)
+        if any(name[:2] == "__" and name not in _OF_METACLASSES for name in own):
+            return False
+        if any(hasattr(type(value), "__set__") for name, value in own.items() if name[:2] != "__"):
+            return False
+    return True
+
+
+_OF_METACLASSES = {"__new__", "__init__", "__prepare__", "__module__", "__doc__", "__qualname__"}
+_OF_METACLASSES |= {"__dict__", "__weakref__", "__firstlineno__", "__static_attributes__", "__annotations__"}
 
 
 def _accessors(kind: type) -> list[str]:

@@ -310,6 +310,12 @@ def call_clock(reader: Reader, node: ast.AST) -> Abstract:
     return Static(NOW)
 
 
+@handles(object.__init__)
+def call_init_of_object(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    """`super().__init__()` in a class that has no other base."""
+    return Static(None)
+
+
 @handles(vars)
 def call_vars(reader: Reader, node: ast.AST, x: Abstract, /) -> Abstract:
     written = ast.Attribute(value=ast.Constant(None), attr="__dict__", ctx=ast.Load())

@@ -166,9 +166,16 @@ def make_namedtuple(reader: Reader, kind: type, args: Arguments, keywords: Keywo
     if not is_plain_tuple(kind):
         message = f"`{kind.__name__}` overrides methods of a named tuple, which is not supported"
         reader.refuse("SD102", node, message, help_="use functions instead of the overridden methods")
-    defaults = getattr(kind, "_field_defaults", {})
-    reader.guard(Summary(contents, Attribute(Constant(kind), "_field_defaults")), contents(defaults))
+    defaults = defaults_of(kind)
+    reader.guard(Summary(contents, Summary(defaults_of, Constant(kind))), contents(defaults))
     return Tuple(_stored(reader, kind, fields, defaults, args, keywords, node), kind)
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """The defaults of a named tuple. They are those of its `__new__`, to which they may have been assigned."""
+    values = getattr(kind.__new__, "__defaults__", None) or ()
+    names = kind._fields[len(kind._fields) - len(values) :]  # type: ignore[attr-defined]
+    return dict(zip(names, values, strict=True))
 
 
 def make_dataclass(reader: Reader, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:

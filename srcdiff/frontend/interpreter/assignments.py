@@ -140,7 +140,9 @@ def set_attribute(reader: Reader, owner: Abstract, name: str, value: Abstract, n
         assign_to_the_chosen(reader, owner, lambda one: write_attribute(reader, one, name, value, node), node)
         return
     if not is_instance(owner):
-        reader.refuse("SD101", node, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
+        is_shape = name == "shape" and is_array_value(owner)
+        help_ = "assign a view to the name: `x = x.reshape(...)`" if is_shape else ANOTHER
+        reader.refuse("SD101", node, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=help_)
     assert isinstance(owner, Record | Object)
     name_value(reader, value, name)
     value = as_assigned(reader, owner, name, value, node)

@@ -7,7 +7,7 @@ import dataclasses
 import enum
 import logging
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
 from srcdiff.frontend.interpreter.choices import for_the_chosen
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
+from srcdiff.frontend.interpreter.foreseen import foresees
 from srcdiff.frontend.interpreter.instances import attribute_of_tuple, defines, in_class, read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, lengths_of
@@ -145,6 +146,10 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(getattr(base.value, node.attr))
         case Static() if type(base.value) in (complex, float, int) and node.attr == "conjugate":
             return Method(as_value(reader, base), node.attr)
+        case Static(value=bool() | int() | float() | complex()) if not (
+            hasattr(base.value, node.attr) or hasattr(np.float64, node.attr)
+        ):
+            refuse_attribute(reader, f"{in_words(reader, base)} has no attribute `{node.attr}`", node)
         case Static(value=frozenset()):
             message = f"`{node.attr}` of a set is not supported"
             reader.refuse("SD203", node, message, help_="use a list, or a dictionary with these keys")
@@ -195,6 +200,13 @@ def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> 
     return lift(reader, value, place, node.attr, (), node, "fixed")
 
 
+def refuse_attribute(reader: Reader, message: str, node: ast.Attribute) -> NoReturn:
+    """A number or an array does not have the attribute: this raises in Python, and a `try` may catch it."""
+    if foresees(reader, AttributeError):
+        reader.raise_always(AttributeError, message)
+    reader.refuse("SD203", node, message)
+
+
 def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abstract:
     """NumPy's numbers have the attributes of arrays."""
     if node.attr in ("real", "imag"):
@@ -207,7 +219,7 @@ def number_attribute(reader: Reader, number: Value, node: ast.Attribute) -> Abst
         "T": number,
     }
     if node.attr not in found and not hasattr(np.float64, node.attr):
-        reader.refuse("SD203", node, f"{in_words(reader, number)} has no attribute `{node.attr}`")
+        refuse_attribute(reader, f"{in_words(reader, number)} has no attribute `{node.attr}`", node)
     return found.get(node.attr, Method(number, node.attr))
 
 
@@ -279,5 +291,5 @@ def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) ->
             itemsize = Static(np.dtype(array.array.dtype).itemsize)
             return binary(reader, ast.Mult, number_of_elements(reader, array), itemsize, node)
     if not hasattr(np.ndarray, node.attr):
-        reader.refuse("SD203", node, f"an array has no attribute `{node.attr}`")
+        refuse_attribute(reader, f"an array has no attribute `{node.attr}`", node)
     return Method(array, node.attr)

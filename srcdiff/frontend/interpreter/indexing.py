@@ -114,6 +114,8 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
             parts = where.elts if isinstance(where, ast.Tuple) else [where]
             if all(isinstance(p, ast.Slice) for p in parts):
                 return Static(types.Array(kind, len(parts), "A"))
+        case Static(value=str()) if isinstance(where, ast.Slice):
+            return Static(base.value[constant_slice(reader, where)])
         case Static(value=str()):
             position = evaluate(reader, where)
             if isinstance(position, Static):
@@ -180,8 +182,7 @@ def counts_from_start(place: Abstract) -> bool:
 
 def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> Abstract:
     if isinstance(where, ast.Slice):
-        parts = [None if p is None else constant_value(reader, p) for p in (where.lower, where.upper, where.step)]
-        return Tuple(base.items[slice(*parts)])
+        return Tuple(base.items[constant_slice(reader, where)])
     position = evaluate(reader, where)
     if isinstance(position, Static) and isinstance(position.value, int):
         if not -len(base.items) <= position.value < len(base.items):
@@ -195,6 +196,11 @@ def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> A
         return chosen
     contents = stored_copy(reader, base, node)
     return element_at(reader, contents, list_position(reader, contents, as_integer(reader, position, node)))
+
+
+def constant_slice(reader: Reader, where: ast.Slice) -> slice:
+    """A slice that is known at compile time."""
+    return slice(*(None if p is None else constant_value(reader, p) for p in (where.lower, where.upper, where.step)))
 
 
 def stored_copy(reader: Reader, base: Tuple, node: ast.AST) -> Stored:

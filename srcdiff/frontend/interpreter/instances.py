@@ -108,6 +108,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         return Static(kind)
     if name in ("__getattribute__", "__setattr__") and holder is object:
         return Partial(Static(getattr if name == "__getattribute__" else setattr), (of,), {})
+    if name == "__init__" and holder is object:
+        return Partial(Static(object.__init__), (of,), {})
     if name == "__dict__" and isinstance(of, Record | Object) and kind.__dictoffset__ != 0:
         return namespace_of(reader, of)
     if isinstance(owner, Record) and name in owner.kind.extra:
