@@ -26,7 +26,6 @@ _OF_CLASSES: dict[str, str] = {
     "builtins.float": "convert it to a plain float: `float(...)`",
     "builtins.int": "convert it to a plain integer: `int(...)`",
     "builtins.dict": _A_DICTIONARY,
-    "collections.deque": "convert it to a list: `list(...)`",
     "srcdiff.library.clocks.TimeOfDay": "read the time outside the function, and pass it in",
     "collections.defaultdict": _A_DICTIONARY,
     "collections.Counter": _A_DICTIONARY,
@@ -57,8 +56,6 @@ _OF_CLASSES: dict[str, str] = {
 _TO_MAKE: dict[str, str] = {
     "builtins.set": "use a tuple or a list",
     "builtins.frozenset": "use a tuple or a list",
-    "collections.deque": "use a list",
-    "collections.defaultdict": "write a dictionary: `{key: value}`",
     "collections.Counter": "count in an array or a list",
     "fractions": "use floats",
     "decimal": "use floats",

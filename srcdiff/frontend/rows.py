@@ -8,6 +8,7 @@ from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
     cached_functions,
+    collections_of_python,
     complex_numbers,
     copying,
     declared_derivatives,

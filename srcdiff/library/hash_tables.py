@@ -24,6 +24,8 @@ class HashTable:
     places: Any
     """The positions of the values in the contents, if these are arrays. New arrays are appended."""
     slots: Any
+    factory: Any
+    """The function that makes the value of a missing key, or `None`."""
     told: Any
     """The type of the values, if it is declared to Numba."""
 
@@ -36,7 +38,10 @@ class HashTable:
     def __getitem__(self: Any, key: Any) -> Any:
         position = self.position(key)
         if position < 0:
-            raise KeyError("the key is not in the dictionary")
+            if self.factory is None:
+                raise KeyError("the key is not in the dictionary")
+            self.append(key, self.factory())
+            position = len(self.order) - 1
         return self.value_at(position)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:

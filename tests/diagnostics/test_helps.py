@@ -241,22 +241,6 @@ ROWS = [
         function("return x * len([1.0])"),
     ),
     Row(
-        "deque from outside",
-        "q = collections.deque([2.0])\n" + function("return x * q[0]"),
-        "SD203",
-        "an instance of `deque`",
-        "`list(...)`",
-        "q = list(collections.deque([2.0]))\n" + function("return x * q[0]"),
-    ),
-    Row(
-        "deque made",
-        function("q = collections.deque()\nq.append(x)\nreturn q.pop()"),
-        "SD302",
-        "instances of the class `deque`",
-        "use a list",
-        function("q = []\nq.append(x)\nreturn q.pop()"),
-    ),
-    Row(
         "defaultdict",
         "q = collections.defaultdict(float, a=2.0)\n" + function("return x * q['a']"),
         "SD201",

@@ -93,6 +93,7 @@ class Reader(Shapes):
         """Syntax outside the language that has been reported already."""
         self.culprits: dict[Problem, ast.AST] = {}
         self.choosing: dict[ast.AST, None] = {}
+        self.factories: dict[int, Abstract] = {}
         """The branch or loop after which a name has two types."""
         self.tuples: set[List] = set()
         """The lists that are tuples in Python: their length is known at run time only."""

@@ -87,6 +87,8 @@ def _copied(reader: Reader, node: ast.AST, x: Abstract, memo: Memo, part: Callab
         case Object() if is_table(x):
             message = "a dictionary whose keys are known at run time is copied by `copy`, which is not supported"
             reader.refuse("SD102", node, message, help_="use the method `copy` of the dictionary")
+        case Object() if x.number in reader.factories:
+            reader.refuse("SD102", node, "a copy of a `defaultdict` is not supported", help_="copy it with `dict(...)`")
         case Record() | Object() if not is_instance(x):
             whole = as_mapping(reader, x) if is_changing(x) else x
             assert isinstance(whole, Record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import ast
+import collections
 import enum
 import functools
 import types
@@ -58,6 +59,7 @@ from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 from srcdiff.library.clocks import CLOCKS, NOW
+from srcdiff.library.deques import Deque
 from srcdiff.library.language import event_settings
 from srcdiff.signature.jit_classes import standing_for
 
@@ -106,6 +108,10 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
         case Object() if is_table(x):
             is_told = not is_none(reader.cells[x.number, "told"])
             return (typed.Dict if is_told else dict,)
+        case Object() if x.kind is Deque:
+            return (collections.deque,)
+        case Object() if x.number in reader.factories:
+            return (collections.defaultdict,)
         case Object() if x.site in reader.typed:
             return (typed.Dict,)
         case Object():

@@ -17,6 +17,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Items,
     Lazy,
     List,
+    Object,
     Static,
     Stored,
     Structured,
@@ -44,6 +45,7 @@ from srcdiff.frontend.interpreter.tables import handles
 from srcdiff.frontend.source.numba_options import numba_type
 from srcdiff.ir.nodes import Block, Index, Loop, NewAxis, Slice, Value
 from srcdiff.ir.types import INT, KEPT, Stack, is_inexact, is_supported_dtype, scalar_of, widest
+from srcdiff.library.deques import Deque
 
 _LONG = ("int64", "uint32")
 
@@ -87,6 +89,8 @@ def _constants(reader: Reader, x: Abstract) -> Any:
 
 def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
     dtype = spelled_out(reader, dtype)
+    if isinstance(of, Object) and of.kind is Deque:
+        of = reader.cells[of.number, "elements"]
     if is_array_value(of) and is_none(dtype):
         return call_copy(reader, node, of)
     if isinstance(of, List) and isinstance(contents_of_list(reader, of), Stored):

@@ -16,6 +16,7 @@ from srcdiff.frontend.interpreter.made_dictionaries import is_table
 from srcdiff.frontend.interpreter.record_fields import as_values
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.library.deques import Deque
 from srcdiff.signature.trees import NODES
 
 
@@ -60,6 +61,8 @@ def contents_of_result(
             case Object() if is_table(x):
                 message = "the result is a dictionary whose keys are known at run time"
                 reader.refuse("SD401", None, message, help_="return a list or an array of its values")
+            case Object() if x.kind is Deque:
+                reader.refuse("SD401", None, "the result is a deque", help_="return an array: `np.array(...)`")
             case Object():
                 return NODES.map(visit, contents_of_object(reader, x))
             case List():

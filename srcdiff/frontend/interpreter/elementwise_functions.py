@@ -62,6 +62,8 @@ def call_primitive(
         return number_in_text(reader, {"int": int, "float": float}[primitive], args, node)
     if target in (int, float, bool, abs) and len(args) == 1 and is_large(args[0]):
         return of_large(reader, target, args[0], node)
+    if not args and not keywords and target in _OF_NOTHING:
+        return Static(target())
     if len(args) != row.arity:
         if primitive == "log" and len(args) == 2:
             top, bottom = (call_primitive(reader, "log", [a], {}, node) for a in args)
@@ -116,6 +118,7 @@ def call_primitive(
 
 
 _OF_PYTHON = (float, int)
+_OF_NOTHING = (float, int, bool)
 
 
 def pythons_copy(reader: Reader, value: Value, primitive: str) -> Value:

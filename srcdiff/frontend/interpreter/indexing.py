@@ -37,9 +37,17 @@ from srcdiff.frontend.domain.lattice import are_objects, describe, loosened, opt
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.choices import for_the_chosen
-from srcdiff.frontend.interpreter.dictionaries import is_changing, is_hashed, read_item, require_constant
+from srcdiff.frontend.interpreter.dictionaries import (
+    is_changing,
+    is_hashed,
+    is_there,
+    read_item,
+    require_constant,
+    write_item,
+)
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import before_index, foresees
+from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
 from srcdiff.frontend.interpreter.instances import in_class
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
@@ -49,6 +57,7 @@ from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list
 from srcdiff.frontend.interpreter.materialization import Places, forced
 from srcdiff.frontend.interpreter.numbers import as_integer
 from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import SUBSCRIPTS, expression
 from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import BOOL, INT, Array
@@ -74,7 +83,7 @@ def subscript_expression(reader: Reader, node: ast.Subscript) -> Abstract:
 def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
     if is_changing(base):
         key, owner = evaluate(reader, where), base
-        return by_key(reader, key, lambda known: read_item(reader, owner, known, node), node)
+        return by_key(reader, key, lambda known: read_or_make(reader, owner, known, node), node)
     base = needed(reader, base, node)
     if isinstance(base, Lazy):
         parts = where.elts if isinstance(where, ast.Tuple) else [where]
@@ -130,6 +139,23 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
     is_object = isinstance(base, Static) and not is_plain(base.value)
     help_ = instead_of(type(base.value)) if is_object and isinstance(base, Static) else ""
     reader.refuse("SD203", node, f"{in_words(reader, base)} cannot be indexed", help_=help_)
+
+
+def read_or_make(reader: Reader, owner: Object, key: Abstract, node: ast.AST) -> Abstract:
+    """The value of a key. A `defaultdict` makes it if the key is missing."""
+    factory = reader.factories.get(owner.number)
+    there = Static(True) if factory is None else is_there(reader, owner, key, node)
+    if factory is None or there == Static(True):
+        return read_item(reader, owner, key, node)
+
+    def make() -> None:
+        write_item(reader, owner, key, call_value(reader, factory, [], node), node)
+
+    if isinstance(there, Static):
+        make()
+    else:
+        branch_on(reader, as_value(reader, there), lambda: None, make)
+    return read_item(reader, owner, key, node)
 
 
 def by_key(reader: Reader, key: Abstract, read: Callable[[Abstract], Abstract], node: ast.AST) -> Abstract:

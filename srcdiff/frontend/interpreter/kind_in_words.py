@@ -46,6 +46,7 @@ from srcdiff.frontend.domain.lattice import are_objects, is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
+from srcdiff.library.deques import Deque
 from srcdiff.library.hash_tables import HashTable
 from srcdiff.signature.enums import spelled
 
@@ -79,6 +80,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
         case List():
             return "a list"
+        case Object() if x.kind is Deque:
+            return "a deque"
         case Object() if issubclass(x.kind, dict) or x.kind is HashTable:
             return "a dictionary"
         case Object():

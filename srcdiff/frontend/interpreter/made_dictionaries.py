@@ -88,7 +88,7 @@ def table_of_lists(reader: Reader, keys: List, values: List, node: ast.AST, told
     places = tuple(Static(k) for k, x in enumerate(items) if is_array(x))
     parts: dict[str, Abstract] = {"order": keys, "contents": values, "places": new_list(reader, places)}
     slots = call_value(reader, Own(np.full), [Static(8), Static(-1)], node)
-    new = new_object(reader, HashTable, {**parts, "slots": slots, "told": Static(told)}, node)
+    new = new_object(reader, HashTable, {**parts, "slots": slots, "factory": Static(None), "told": Static(told)}, node)
     if contents != Items(()):
         call_value(reader, read_attribute(reader, new, "enter_all", node), [], node)
     return new

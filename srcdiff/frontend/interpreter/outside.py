@@ -10,7 +10,7 @@ import importlib
 import re
 import sys
 import types
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Iterable
 from typing import Any
 
@@ -53,6 +53,7 @@ from srcdiff.frontend.source.guards import (
 )
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import COMPLEX, FLOAT, Array, Scalar, is_supported_dtype
+from srcdiff.library.deques import Deque
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
 from srcdiff.signature.random_sources import SOURCES
@@ -113,6 +114,8 @@ def lift(
     if isinstance(value, typed.List | typed.Dict):
         plain = list if isinstance(value, typed.List) else dict
         return lift(reader, plain(value), Summary(plain, place), name, path, node, held)
+    if type(value) is deque:
+        return lift_deque(reader, value, place, name, path)
     if type(value) in _INFORMATION:
         reader.guard(place, value)
         return Tuple(tuple(map(Static, value)), _INFORMATION[type(value)])
@@ -165,6 +168,20 @@ def as_array_from_outside(reader: Reader, x: Abstract, node: ast.AST) -> Abstrac
     of = node.args[0] if isinstance(node, ast.Call) and node.args else None
     name = of.id if isinstance(of, ast.Name) else "array"
     return input_from_outside(reader, np.asarray(x.value), Summary(np.asarray, Constant(x.value)), name, (), node)
+
+
+def lift_deque(reader: Reader, value: deque[Any], place: Place, name: str, path: tuple[Any, ...]) -> Abstract:
+    """A deque from outside: an object that is made before anything is read."""
+    if id(value) not in reader.lifted:
+        raise IsMentioned(Found(value, place, name, path))
+    reader.held_outside.append(place)
+    reader.guard(place, value)  # whether two of them are identical is compiled in
+    return reader.lifted[id(value)]
+
+
+def made_deque(value: deque[Any]) -> Any:
+    """The form of a deque."""
+    return value.maxlen, made(list(value))
 
 
 def lift_parts(
@@ -238,25 +255,21 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
     """
     each = [(found, layout_of(found.value)) for found in mentioned]
     for found, layout in each:
-        assert layout is not None
-        if layout.kind is list:
-            reader.lifted[id(found.value)] = List()
-            continue
-        if not layout.is_mapping:
-            reader.defaults.setdefault(layout.kind, values_in_class(reader, layout.kind, node))
-        made_for = Object(layout.kind, reader.defaults.get(layout.kind, {}))
-        reader.objects[made_for.number] = reader.lifted[id(found.value)] = made_for
+        reader.lifted[id(found.value)] = empty_for(reader, layout, node)
     reader.hoisting = True
     for found, layout in each:
-        assert layout is not None
         new = reader.lifted[id(found.value)]
         if isinstance(new, List):
             reader.guard(Summary(made, found.place), made(found.value))
-            each_item = enumerate(found.value)
-            items = (lift(reader, x, Element(found.place, k), found.name, (k,), node, "made") for k, x in each_item)
-            reader.cells[new] = Items(tuple(items))
+            fill_list(reader, new, found, node)
             continue
         assert isinstance(new, Object)
+        if layout is None:
+            reader.guard(Summary(made_deque, found.place), made_deque(found.value))
+            elements = reader.cells[new.number, "elements"] = List()
+            reader.cells[new.number, "maxlen"] = Static(found.value.maxlen)
+            fill_list(reader, elements, found, node)
+            continue
         reader.guard(Summary(made, found.place), made(found.value))
         look_at_class(reader, layout.kind)
         for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
@@ -268,6 +281,28 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
         for name in layout.extra:
             reader.cells[new.number, name] = Poison(no_field(reader, layout.kind, name, node))
     reader.hoisting = False
+
+
+def empty_for(reader: Reader, layout: Layout | None, node: ast.AST) -> List | Object:
+    """The list or the object for an outside list, deque, instance or dictionary."""
+    if layout is not None and layout.kind is list:
+        return List()
+    kind = Deque if layout is None else layout.kind
+    if layout is None or not layout.is_mapping:
+        reader.defaults.setdefault(kind, values_in_class(reader, kind, node))
+    new = Object(kind, reader.defaults.get(kind, {}))
+    reader.objects[new.number] = new
+    return new
+
+
+def fill_list(reader: Reader, new: List, found: Found, node: ast.AST) -> None:
+    """Give the list for an outside list or deque its elements."""
+    reader.cells[new] = Items(
+        tuple(
+            lift(reader, x, Element(found.place, k), found.name, (*found.path, k), node, "made")
+            for k, x in enumerate(found.value)
+        )
+    )
 
 
 def no_field(reader: Reader, kind: type, name: str, node: ast.AST) -> Problem:
