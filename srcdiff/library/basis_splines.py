@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import scipy_linalg
+from srcdiff.library.interpolation_axes import (
+    axis_first,
+    flat,
+    in_place,
+    moved_back,
+    require_finite,
+    shape_of,
+    width_of,
+)
 from srcdiff.library.language import agree, each, is_array, unsupported
 from srcdiff.library.linear_algebra import floats
-from srcdiff.library.piecewise_polynomials import piece_of
+from srcdiff.library.piecewise_polynomials import along, piece_of
 from srcdiff.signature.standing_classes import stands_for
 
 
 @dataclass(frozen=True)
 class BasisSpline:
-    """A `BSpline` of one function, or of several, whose coefficients are the columns of `c`."""
+    """A `BSpline` of one function, or of several; the first axis of `c` is that of the coefficients."""
 
     t: Any
     c: Any
@@ -25,7 +34,7 @@ class BasisSpline:
 
     @staticmethod
     def __srcdiff_fits__(value: Any) -> bool:
-        return value.axis == 0 and value.c.ndim in (1, 2) and value.c.dtype.kind == "f"
+        return bool(value.axis == 0 and value.c.dtype.kind == "f")
 
     def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
         outside = self.extrapolate if extrapolate is None else extrapolate
@@ -64,20 +73,14 @@ def differences(t: Any, c: Any, k: Any) -> Any:
 
 
 def columns_at(t: Any, c: Any, k: Any, x: Any, outside: Any) -> Any:
-    """Several functions at a place, or at each of a vector of places."""
-    if not is_array(x):
-        row = np.empty(c.shape[1], np.float64)
-        for j in range(c.shape[1]):
-            row[j] = spline_at(t, c[:, j], k, x, outside)
-        return row
-    places = np.asarray(x)
-    if places.ndim != 1:
-        unsupported("several functions at places that are no vector")
-    rows = np.empty((len(places), c.shape[1]), np.float64)
+    """Several functions. The axes of their values follow those of x."""
+    width = width_of(c.shape[1:])
+    columns, places = np.reshape(c, (len(c), width)), flat(x)
+    rows = np.empty((len(places), width), np.float64)
     for i in range(len(places)):
-        for j in range(c.shape[1]):
-            rows[i, j] = spline_at(t, c[:, j], k, places[i], outside)
-    return rows
+        for j in range(width):
+            rows[i, j] = spline_at(t, columns[:, j], k, places[i], outside)
+    return np.reshape(rows, shape_of(x) + c.shape[1:])
 
 
 def interval_of(t: Any, k: Any, count: Any, x: Any) -> Any:
@@ -102,18 +105,18 @@ def spline_at(t: Any, c: Any, k: Any, x: Any, outside: Any) -> Any:
             share = (x - left) / (t[interval + 1 + j - r] - left)
             values[j] = (1.0 - share) * values[j - 1] + share * values[j]
     found = values[k]
+    if found != found:
+        found = np.nan * (np.sum(c[interval - k : interval + 1]) + x)  # the derivatives are NaN, too
     if not outside and (x < t[k] or x > t[count]):
         found = np.nan
     return found
 
 
 def spline(t: Any, c: Any, k: Any, extrapolate: Any = True, axis: Any = 0) -> Any:
-    t, c = np.asarray(floats(t)), np.asarray(floats(c))
-    if c.ndim > 2 or (c.ndim == 2 and axis != 0):
-        unsupported("`BSpline` of several functions that are not the columns of `c`")
+    t, c = np.asarray(floats(t)), axis_first(np.asarray(floats(c)), axis)
     if len(t) < 2 * k + 2 or len(c) < len(t) - k - 1:
         raise ValueError("Knots, coefficients and degree are inconsistent.")
-    return BasisSpline(t, c, k, extrapolate)
+    return along(BasisSpline(t, c, k, extrapolate), in_place(axis, c.ndim))
 
 
 def basis_at(t: Any, k: Any, interval: Any, x: Any) -> Any:
@@ -148,10 +151,9 @@ def make_interp_spline(
     x: Any, y: Any, k: Any = 3, t: Any = None, bc_type: Any = None, axis: Any = 0, check_finite: Any = True
 ) -> Any:
     left, right = conditions_of(bc_type)
-    x, y = np.asarray(floats(x)), np.asarray(floats(y))
-    if y.ndim > 2 or (y.ndim == 2 and axis != 0):
-        unsupported("`make_interp_spline` of several functions that are not the columns of `y`")
+    x, y = np.asarray(floats(x)), axis_first(np.asarray(floats(y)), axis)
     agree(len(x), len(y), "Shapes of x and y are incompatible")
+    require_finite(x, y)
     for i in range(len(x) - 1):
         if not x[i] < x[i + 1]:
             raise ValueError("Expect x to be strictly increasing")
@@ -176,7 +178,10 @@ def make_interp_spline(
             values[(first + i, *j)] = y[(i, *j)]
     for i, (order, value) in enumerate(right):
         put_condition(bands, values, first + len(x) + i, knots, k, count - 1, x[len(x) - 1], order, value)
-    return BasisSpline(knots, np.asarray(scipy_linalg.solve_banded((k, k), bands, values)), k, True)
+    rows = np.reshape(values, (count, width_of(y.shape[1:]))) if y.ndim > 1 else values
+    c = np.asarray(scipy_linalg.solve_banded((k, k), bands, rows))
+    c = np.reshape(c, (count, *y.shape[1:])) if y.ndim > 1 else c
+    return along(BasisSpline(knots, c, k, True), in_place(axis, y.ndim))
 
 
 def conditions_of(bc_type: Any) -> Any:
@@ -257,9 +262,36 @@ class LinearInterpolant:
             found = self.y[i] + (self.y[i + 1] - self.y[i]) / (self.x[i + 1] - self.x[i]) * (x - self.x[i])
         else:
             found = spline_at(self.of.t, self.of.c, self.of.k, x, True)
+        if found != found:
+            found = np.nan * (np.sum(self.y) + np.sum(self.x) + x)  # the derivatives are NaN, too
         if not self.extrapolates and is_outside:
             found = self.below + 0.0 if x < self.x[0] else self.above + 0.0
         return found
+
+
+@dataclass(frozen=True)
+class LinearInterpolants:
+    """An `interp1d` of several functions that the program makes: of the columns of `y`, whose axes have this shape."""
+
+    x: Any
+    y: Any
+    of: Any
+    bounds_error: Any
+    extrapolates: Any
+    below: Any
+    above: Any
+    shape: Any
+    axis: Any
+
+    def __call__(self: Any, x: Any) -> Any:
+        places = flat(x)
+        rows = np.empty((len(places), self.y.shape[1]), np.float64)
+        for j in range(self.y.shape[1]):
+            of = None if self.of is None else BasisSpline(self.of.t, np.asarray(self.of.c[:, j]), self.of.k, True)
+            ends = self.below[j], self.above[j]
+            one = LinearInterpolant(self.x, self.y[:, j], of, self.bounds_error, self.extrapolates, *ends)
+            rows[:, j] = one(places)
+        return moved_back(np.reshape(rows, shape_of(x) + self.shape), np.ndim(x), self.axis)
 
 
 @dataclass(frozen=True)
@@ -306,10 +338,11 @@ def interp1d(
     fill_value: Any = np.nan,
     assume_sorted: Any = False,
 ) -> Any:
-    x, y = np.asarray(floats(x)), np.asarray(floats(y))
-    if y.ndim != 1:
-        unsupported("`interp1d` of several functions")
+    x, y = np.asarray(floats(x)), axis_first(np.asarray(floats(y)), axis)
     agree(len(x), len(y), "x and y arrays must be equal in length along interpolation axis.")
+    shape, place = y.shape[1:], in_place(axis, y.ndim)
+    is_one = y.ndim == 1
+    y = y if is_one else np.reshape(y, (len(y), width_of(shape)))
     if not assume_sorted:
         order = np.argsort(x, kind="stable")
         x, y = np.asarray(x[order]), np.asarray(y[order])
@@ -320,14 +353,24 @@ def interp1d(
         of = make_interp_spline(x, y, 2 if kind == "quadratic" else 3)
     elif kind != "linear" and kind != "slinear":
         unsupported("`interp1d` of this kind (use `linear`, `quadratic` or `cubic`)")
-    if isinstance(fill_value, str):
-        return LinearInterpolant(x, y, of, False, True, 0.0, 0.0)
-    if isinstance(fill_value, tuple):
-        below, above = fill_value
-        return LinearInterpolant(x, y, of, False if bounds_error is None else bounds_error, False, below, above)
-    is_given = not (isinstance(fill_value, float) and fill_value != fill_value)
-    raises = bounds_error if bounds_error is not None else not is_given
-    return LinearInterpolant(x, y, of, raises, False, fill_value, fill_value)
+    extrapolates = isinstance(fill_value, str)
+    below, above = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+    if extrapolates:
+        below, above, raises = 0.0, 0.0, False
+    elif isinstance(fill_value, tuple):
+        raises = False if bounds_error is None else bounds_error
+    else:
+        is_given = not (isinstance(fill_value, float) and fill_value != fill_value)
+        raises = bounds_error if bounds_error is not None else not is_given
+    if is_one:
+        return LinearInterpolant(x, y, of, raises, extrapolates, below, above)
+    ends = end_values(below, shape), end_values(above, shape)
+    return LinearInterpolants(x, y, of, raises, extrapolates, *ends, shape, place)
+
+
+def end_values(value: Any, shape: Any) -> Any:
+    """The values of all functions outside of the points."""
+    return flat(np.asarray(np.broadcast_to(np.asarray(value) + 0.0, shape)))
 
 
 MAKERS: dict[str, Any] = {"BSpline": spline, "make_interp_spline": make_interp_spline, "interp1d": interp1d}

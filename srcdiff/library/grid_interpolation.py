@@ -74,6 +74,8 @@ class GridInterpolant:
                     weight *= 1.0 - share[axis]
                     place += first[axis] * stride[axis]
             total += weight * values[place]
+        if total != total:
+            total = np.nan * (np.sum(values) + np.sum(x))  # the derivatives are NaN, too
         if self.fill_value is not None and not self.bounds_error and is_outside:
             total = self.fill_value + 0.0
         return total

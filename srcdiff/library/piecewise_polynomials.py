@@ -1,7 +1,7 @@
 """`scipy.interpolate`: piecewise cubic interpolants, made inside or outside of a program.
 
 The pieces are stored as in SciPy: c[j, i] is the coefficient of (x - x[i]) ** (k - 1 - j) in piece i. Values may have
-one more axis. At a breakpoint, the derivative is that of the piece on its right.
+more axes, and are columns of a matrix then. At a breakpoint, the derivative is that of the piece on its right.
 """
 
 from __future__ import annotations
@@ -11,6 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.library.interpolation_axes import (
+    axis_first,
+    flat,
+    in_place,
+    moved_back,
+    require_finite,
+    shape_of,
+    width_of,
+)
 from srcdiff.library.language import agree, each, is_array, unsupported
 from srcdiff.library.linear_algebra import floats
 from srcdiff.signature.standing_classes import stands_for
@@ -26,7 +35,7 @@ class PiecewisePolynomial:
 
     @staticmethod
     def __srcdiff_fits__(value: Any) -> bool:
-        return value.axis == 0 and value.c.ndim in (2, 3) and value.c.dtype.kind == "f"
+        return bool(value.axis == 0 and value.c.ndim >= 2 and value.c.dtype.kind == "f")
 
     def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
         outside = self.extrapolate if extrapolate is None else extrapolate
@@ -34,7 +43,7 @@ class PiecewisePolynomial:
             return self.antiderivative(-nu)(x, 0, outside)
         if self.c.ndim == 2:
             return of_each(value_at, self.c, self.x, x, nu, outside)
-        return rows_of_each(self.c, self.x, x, nu, outside)
+        return columns_of_each(self.c, self.x, x, nu, outside)
 
     def derivative(self: Any, nu: Any = 1) -> Any:
         if nu < 0:
@@ -42,8 +51,6 @@ class PiecewisePolynomial:
         return PiecewisePolynomial(derived(self.c, nu), self.x, self.extrapolate)
 
     def antiderivative(self: Any, nu: Any = 1) -> Any:
-        if self.c.ndim != 2:
-            unsupported("an antiderivative of several functions at once")
         c = np.asarray(self.c)
         for _ in range(nu):
             c = integrated(c, self.x)
@@ -55,6 +62,30 @@ class PiecewisePolynomial:
             unsupported("an integral of a periodic function")
         whole = self.antiderivative()
         return whole(b, 0, outside) - whole(a, 0, outside)
+
+
+@dataclass(frozen=True)
+class AlongAxis:
+    """An interpolant of values along an axis that is not the first, made inside of a program."""
+
+    of: Any
+    axis: Any
+
+    def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        return moved_back(self.of(x, nu, extrapolate), np.ndim(x), self.axis)
+
+    def derivative(self: Any, nu: Any = 1) -> Any:
+        return AlongAxis(self.of.derivative(nu), self.axis)
+
+    def antiderivative(self: Any, nu: Any = 1) -> Any:
+        return AlongAxis(self.of.antiderivative(nu), self.axis)
+
+    def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        return self.of.integrate(a, b, extrapolate)
+
+
+def along(of: Any, axis: Any) -> Any:
+    return of if axis == 0 else AlongAxis(of, axis)
 
 
 # -- evaluation -------------------------------------------------------------------------------------------------------
@@ -70,21 +101,15 @@ def of_each(function: Any, c: Any, knots: Any, x: Any, nu: Any, outside: Any) ->
     return result
 
 
-def rows_of_each(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
-    width = c.shape[2]
-    if not is_array(x):
-        row = np.empty(width, np.float64)
-        for j in range(width):
-            row[j] = value_at(c[:, :, j], knots, x, nu, outside)
-        return row
-    places = np.asarray(x)
-    if places.ndim != 1:
-        unsupported("several functions at places that are no vector")
+def columns_of_each(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
+    """Several functions. The axes of their values follow those of x."""
+    width = width_of(c.shape[2:])
+    columns, places = np.reshape(c, (c.shape[0], c.shape[1], width)), flat(x)
     rows = np.empty((len(places), width), np.float64)
     for i in range(len(places)):
         for j in range(width):
-            rows[i, j] = value_at(c[:, :, j], knots, places[i], nu, outside)
-    return rows
+            rows[i, j] = value_at(columns[:, :, j], knots, places[i], nu, outside)
+    return np.reshape(rows, shape_of(x) + c.shape[2:])
 
 
 def piece_of(knots: Any, x: Any) -> Any:
@@ -110,6 +135,8 @@ def value_at(c: Any, knots: Any, x: Any, nu: Any, outside: Any) -> Any:
         for m in range(nu):
             factor *= c.shape[0] - 1 - j - m
         total = total * distance + factor * c[j, i]
+    if total != total:
+        total = np.nan * (np.sum(c[:, i]) + distance)  # the derivatives are NaN, too
     if not outside and (x < knots[0] or x > knots[-1]):
         total = np.nan
     return total
@@ -129,16 +156,17 @@ def derived(c: Any, nu: Any) -> Any:
 def integrated(c: Any, knots: Any) -> Any:
     """The coefficients of the integral from the first breakpoint."""
     order = c.shape[0]
-    result = np.zeros((order + 1, c.shape[1]), np.float64)
-    total = 0.0
-    for i in range(c.shape[1]):
-        width = knots[i + 1] - knots[i]
-        result[order, i] = total
-        piece = 0.0
-        for j in range(order):
-            result[j, i] = c[j, i] / (order - j)
-            piece = (piece + result[j, i]) * width
-        total += piece
+    result = np.zeros((order + 1, *c.shape[1:]), np.float64)
+    for k in each(c.shape[2:]):
+        total = 0.0
+        for i in range(c.shape[1]):
+            width = knots[i + 1] - knots[i]
+            result[(order, i, *k)] = total
+            piece = 0.0
+            for j in range(order):
+                result[(j, i, *k)] = c[(j, i, *k)] / (order - j)
+                piece = (piece + result[(j, i, *k)]) * width
+            total += piece
     return result
 
 
@@ -147,43 +175,44 @@ def integrated(c: Any, knots: Any) -> Any:
 
 def checked_points(x: Any, y: Any, axis: Any) -> Any:
     """The points and their values as columns."""
-    x, y = np.asarray(floats(x)), np.asarray(floats(y))
-    if x.ndim != 1 or y.ndim > 2:
-        unsupported("interpolation of values with more than two axes")
-    if y.ndim == 2 and axis != 0:
-        unsupported("interpolation along an axis other than the first")
+    x, y = np.asarray(floats(x)), axis_first(np.asarray(floats(y)), axis)
+    if x.ndim != 1:
+        unsupported("interpolation between points that are no vector")
     agree(len(x), y.shape[0], "The length of `y` along `axis` does not match the length of `x`")
     if len(x) < 2:
         raise ValueError("`x` must contain at least 2 elements.")
+    require_finite(x, y)
     for i in range(len(x) - 1):
         if not x[i] < x[i + 1]:
             raise ValueError("`x` must be strictly increasing sequence.")
-    return x, np.asarray(y[:, None]) if y.ndim == 1 else y
+    return x, np.reshape(y, (len(y), width_of(y.shape[1:])))
 
 
-def by_slopes(x: Any, y: Any, slopes: Any, is_row: Any, extrapolate: Any) -> Any:
-    """The pieces with these values and slopes at the breakpoints."""
-    count, width = y.shape
+def by_slopes(x: Any, values: Any, slopes: Any, y: Any, axis: Any, extrapolate: Any) -> Any:
+    """The pieces with these values and slopes at the breakpoints; `y` are the values as they were given."""
+    count, width = values.shape
     c = np.empty((4, count - 1, width), np.float64)
     for i in range(count - 1):
         h = x[i + 1] - x[i]
         for j in range(width):
-            secant = (y[i + 1, j] - y[i, j]) / h
+            secant = (values[i + 1, j] - values[i, j]) / h
             bend = (slopes[i, j] + slopes[i + 1, j] - 2.0 * secant) / h
             c[0, i, j] = bend / h
             c[1, i, j] = (secant - slopes[i, j]) / h - bend
             c[2, i, j] = slopes[i, j]
-            c[3, i, j] = y[i, j]
-    return PiecewisePolynomial(c[:, :, 0] if is_row else c, x, extrapolate)
+            c[3, i, j] = values[i, j]
+    if np.ndim(y) == 1:
+        return PiecewisePolynomial(c[:, :, 0], x, extrapolate)
+    shape = axis_first(np.asarray(y), axis).shape[1:]
+    whole = PiecewisePolynomial(np.reshape(c, (4, count - 1, *shape)), x, extrapolate)
+    return along(whole, in_place(axis, np.ndim(y)))
 
 
 def hermite(x: Any, y: Any, dydx: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
     points, values = checked_points(x, y, axis)
-    slopes = np.asarray(floats(dydx))
-    agree(len(points), slopes.shape[0], "`dydx` and `y` have different shapes")
-    is_row = np.ndim(y) == 1
-    slopes = np.asarray(slopes[:, None]) if is_row else slopes
-    return by_slopes(points, values, slopes, is_row, True if extrapolate is None else extrapolate)
+    _, slopes = checked_points(x, dydx, axis)
+    agree(values.shape[1], slopes.shape[1], "`dydx` and `y` have different shapes")
+    return by_slopes(points, values, slopes, y, axis, True if extrapolate is None else extrapolate)
 
 
 def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
@@ -204,7 +233,7 @@ def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
         else:
             slopes[0, j] = slope_at_end(points, values[:, j], 0, 1, 2)
             slopes[count - 1, j] = slope_at_end(points, values[:, j], count - 1, count - 2, count - 3)
-    return by_slopes(points, values, slopes, np.ndim(y) == 1, True if extrapolate is None else extrapolate)
+    return by_slopes(points, values, slopes, y, axis, True if extrapolate is None else extrapolate)
 
 
 def slope_at_end(x: Any, y: Any, last: Any, second: Any, third: Any) -> Any:
@@ -246,7 +275,7 @@ def akima(x: Any, y: Any, axis: Any = 0, *, method: Any = "akima", extrapolate: 
                     slopes[i, j] = m[i + 1] + before / (after + before) * (m[i + 2] - m[i + 1])
                 else:
                     slopes[i, j] = 0.5 * (m[i + 3] + m[i])
-    return by_slopes(points, values, slopes, np.ndim(y) == 1, False if extrapolate is None else extrapolate)
+    return by_slopes(points, values, slopes, y, axis, False if extrapolate is None else extrapolate)
 
 
 def weight(m: Any, i: Any, method: Any) -> Any:
@@ -258,7 +287,7 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
     points, values = checked_points(x, y, axis)
     if bc_type == "periodic":
         slopes = periodic_slopes(points, values)
-        return by_slopes(points, values, slopes, np.ndim(y) == 1, "periodic" if extrapolate is None else extrapolate)
+        return by_slopes(points, values, slopes, y, axis, "periodic" if extrapolate is None else extrapolate)
     if isinstance(bc_type, tuple):
         start, end = bc_type
     else:
@@ -287,6 +316,7 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
             right[0] = ((h[0] + 2.0 * both) * h[1] * secant[0] + h[0] ** 2 * secant[1]) / both
     else:
         order, slope = condition_of(start)
+        slope = row_of(slope)
         if order == 1:
             right[0] = slope
         else:
@@ -307,13 +337,19 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
             ) / both
     else:
         order, slope = condition_of(end)
+        slope = row_of(slope)
         if order == 1:
             right[last] = slope
         else:
             diagonal[last], lower[last] = 2.0 * h[last - 1], h[last - 1]
             right[last] = 3.0 * h[last - 1] * secant[last - 1] + 0.5 * slope * h[last - 1] ** 2
     slopes = tridiagonal_solution(lower, diagonal, upper, right)
-    return by_slopes(points, values, slopes, np.ndim(y) == 1, True if extrapolate is None else extrapolate)
+    return by_slopes(points, values, slopes, y, axis, True if extrapolate is None else extrapolate)
+
+
+def row_of(value: Any) -> Any:
+    """The value for all functions, or a vector of their values."""
+    return flat(value) if is_array(value) else value
 
 
 def condition_of(bc: Any) -> Any:

@@ -203,3 +203,109 @@ def test_what_is_not_supported_is_refused(name):
     f, message = REFUSED[name]
     with pytest.raises(srcdiff.DifferentiationError, match=message):
         srcdiff.grad(f, backend="python")(Y)
+
+
+# -- several functions and their axes ---------------------------------------------------------------------------------
+
+MAKERS = {
+    "cubic": si.CubicSpline,
+    "pchip": si.PchipInterpolator,
+    "akima": si.Akima1DInterpolator,
+    "spline": si.make_interp_spline,
+    "line": si.interp1d,
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize(("shape", "axis"), [((5, 2), 0), ((2, 5), -1), ((2, 5, 3), 1)])
+def test_values_of_several_functions_along_an_axis(name, shape, axis):
+    make, y = MAKERS[name], np.random.default_rng(3).normal(size=shape)
+
+    def f(x, y, p):
+        of = make(x, y, axis=axis)
+        several, one = of(p), of(p[0, 0])
+        return np.sum(several * np.cos(np.arange(several.size)).reshape(several.shape)) + np.sum(one * one)
+
+    given = X, y, AT[:4].reshape(2, 2)
+    value, bars = srcdiff.value_and_grad(f, wrt=(0, 1, 2), backend="python")(*given)
+    dots = [RANDOM.normal(size=x.shape) for x in given]
+
+    def moved(step):
+        return f(*[x + step * d for x, d in zip(given, dots, strict=True)])
+
+    np.testing.assert_allclose(value, f(*given), rtol=1e-10)
+    wanted = (8.0 * (moved(1e-4) - moved(-1e-4)) - (moved(2e-4) - moved(-2e-4))) / 12e-4
+    np.testing.assert_allclose(sum(np.sum(b * d) for b, d in zip(bars, dots, strict=True)), wanted, rtol=1e-6)
+
+
+def along_axes(x, y, p):
+    of = si.CubicSpline(x, y, axis=1)
+    total = np.sum(of.derivative()(p) ** 2) + np.sum(of.antiderivative()(p)) + np.sum(of.integrate(p[0], p[1]) ** 2)
+    total += np.sum(of(p, 1)) + np.sum(of(p, nu=2) ** 2)
+    ends = si.CubicSpline(x, y, axis=1, bc_type=((1, y[:, 0]), (2, np.array([0.3, p[0]]))))
+    filled = si.interp1d(x, y, bounds_error=False, fill_value=(y[:, 0] ** 2, 3.0))
+    beyond = si.interp1d(x, y, axis=1, kind="quadratic", fill_value="extrapolate")
+    total += np.sum(ends(p) ** 2) + np.sum(filled(2.0 * p - 1.15) ** 2) + np.sum(beyond(2.0 * p))
+    bases = si.BSpline(KNOTS, y, 2, axis=1)
+    return total + np.sum(bases(p) ** 3) + np.sum(bases.derivative()(p[0]))
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_methods_along_an_axis(backend):
+    given = X, np.random.default_rng(4).normal(size=(2, 5)), AT
+    value = srcdiff.differentiable(along_axes, backend=backend)(*given)
+    np.testing.assert_allclose(value, along_axes(*given), rtol=1e-10)
+    bars = srcdiff.grad(along_axes, wrt=(0, 1, 2), backend=backend)(*given)
+    for k, bar in enumerate(bars):
+        dot = np.sin(np.arange(bar.size) + 1.0).reshape(bar.shape)
+
+        def moved(step, k=k, dot=dot):
+            return along_axes(*[x + step * dot if j == k else x for j, x in enumerate(given)])
+
+        wanted = (8.0 * (moved(1e-5) - moved(-1e-5)) - (moved(2e-5) - moved(-2e-5))) / 12e-5
+        np.testing.assert_allclose(np.sum(bar * dot), wanted, rtol=1e-5)
+
+
+def test_second_derivatives_along_an_axis():
+    def f(x, y, p):
+        return np.sum(si.PchipInterpolator(x, y, axis=1)(p) ** 2)
+
+    srcdiff.check(f, X, np.cumsum(np.random.default_rng(4).normal(size=(2, 5)) ** 2, 1), AT, backend="python")
+
+
+# -- NaN --------------------------------------------------------------------------------------------------------------
+
+WITH_NAN = np.array([1.0, -0.5, np.nan, 0.3, 0.9])
+
+
+@pytest.mark.parametrize("name", ["cubic", "pchip", "akima", "spline"])
+def test_values_that_are_nan_raise_as_in_scipy(name):
+    make = MAKERS[name]
+    with pytest.raises(ValueError, match="finite"):
+        srcdiff.grad(lambda y: make(X, y)(0.5), backend="python")(WITH_NAN)
+    with pytest.raises(ValueError, match=r"finite|NaN|nan|inf"):
+        make(X, WITH_NAN)
+
+
+def test_gradients_of_values_that_are_nan_are_nan():
+    def line_between(y, p):
+        return si.interp1d(X, y)(p)
+
+    def pieces(c, p):
+        return si.PPoly(c, X)(p)
+
+    def bases(c, p):
+        return si.BSpline(KNOTS, c, 2)(p)
+
+    def table(v, p):
+        return np.sum(si.RegularGridInterpolator((X,), v)(p))
+
+    c = np.array(si.CubicSpline(X, Y).c)
+    c[2, 1] = np.nan
+    for f, values, p in ((line_between, WITH_NAN, 1.4), (pieces, c, 1.4), (bases, WITH_NAN, 1.4)):
+        value, (bar, slope) = srcdiff.value_and_grad(f, wrt=(0, 1), backend="python")(values, p)
+        assert np.isnan(value)
+        assert np.isnan(slope)
+        assert np.isnan(bar).any()
+    assert np.isnan(srcdiff.grad(table, backend="python")(WITH_NAN, np.array([1.4]))).any()
+    assert srcdiff.grad(line_between, backend="python")(WITH_NAN, 4.0)[3] == pytest.approx(1.0 / 3.0)
