@@ -460,9 +460,9 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
 
 
 @structural
-def unsupported(what: str) -> None:
-    """Reject an unsupported use at the line of the call."""
-    raise NotImplementedError(f"{what} is not supported")
+def unsupported(what: str, instead: str = "") -> None:
+    """Reject an unsupported use at the line of the call, with a help that says what to do instead."""
+    raise NotImplementedError(f"{what} is not supported", *([instead] if instead else ()))
 
 
 @structural

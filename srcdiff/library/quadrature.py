@@ -52,10 +52,60 @@ def quad(
     limlst: Any = 50,
     complex_func: Any = False,
 ) -> Any:
-    """Adaptive Gauss-Kronrod quadrature: the interval with the largest error is halved. The intervals are constants."""
-    if full_output or points is not None or weight is not None or complex_func:
-        unsupported("`scipy.integrate.quad` with `full_output`, `points`, `weight` or `complex_func`")
+    """Adaptive Gauss-Kronrod quadrature between the points, and with a weight as a part of the integrand."""
+    if full_output:
+        unsupported(
+            "`scipy.integrate.quad` with `full_output`", "leave it out: the integral and its error are returned"
+        )
+    if complex_func:
+        unsupported(
+            "`scipy.integrate.quad` with `complex_func`", "integrate the real and the imaginary part, one by one"
+        )
     a, b = a * 1.0, b * 1.0
+    if weight is None:
+        return between_points(func, a, b, as_tuple(args), epsabs, epsrel, limit, points)
+    if weight != "cos" and weight != "sin":
+        unsupported(
+            "`scipy.integrate.quad` with this `weight`",
+            "substitute a variable that removes the singularity, and integrate without `weight`",
+        )
+    if np.isinf(a) or np.isinf(b):
+        raise ValueError("quad with weight='cos' or 'sin' needs finite limits here")
+
+    def weighted(x: Any, *more: Any) -> Any:
+        turned = np.cos(wvar * x) if weight == "cos" else np.sin(wvar * x)
+        return number(func(x, *more)) * turned
+
+    return between_points(weighted, a, b, as_tuple(args), epsabs, epsrel, limit, points)
+
+
+def between_points(func: Any, a: Any, b: Any, args: Any, epsabs: Any, epsrel: Any, limit: Any, points: Any) -> Any:
+    """The integral, as a sum of those between breakpoints, which have derivatives.
+
+    Where the integrand jumps at a breakpoint, the derivative of the integral with respect to it is the jump.
+    """
+    if points is None:
+        return whole_integral(func, a, b, args, epsabs, epsrel, limit)
+    if np.isinf(a) or np.isinf(b):
+        raise ValueError("Infinity inputs cannot be used with break points.")
+    places = np.sort(np.asarray(floats(points)))
+    integral, error = 0.0, 0.0
+    start = min(a, b)
+    end = max(a, b)
+    for k in range(len(places) + 1):
+        stop = end
+        if k < len(places):
+            stop = min(max(places[k], start), end)
+        if stop > start:
+            part, of_part = whole_integral(func, start, stop, args, epsabs / (len(places) + 1), epsrel, limit)
+            integral += part
+            error += of_part
+            start = stop
+    return integral if a <= b else -integral, error
+
+
+def whole_integral(func: Any, a: Any, b: Any, args: Any, epsabs: Any, epsrel: Any, limit: Any) -> Any:
+    """The interval with the largest error is halved. The intervals are constants."""
     nodes, weights, fewer = kronrod_arrays()
 
     def integrand(u: Any) -> Any:
@@ -74,7 +124,7 @@ def quad(
                 x, slope = 2.0 * b - x, -slope
         else:
             x, slope = a + u * (b - a), b - a
-        return slope * number(func(x, *as_tuple(args)))
+        return slope * number(func(x, *args))
 
     def of_part(low: Any, high: Any) -> Any:
         """The integral over an interval, and an estimate of its error."""

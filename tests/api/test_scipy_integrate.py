@@ -203,10 +203,61 @@ def with_few_points(a, p):
     return si.fixed_quad(lambda x: np.exp(-p * x), a, 1.0, n=6)[0]
 
 
-@pytest.mark.parametrize("integral", [half_infinite, infinite, backwards, finite, with_few_points])
+def between_kinks(a, p):
+    return si.quad(lambda x: np.exp(p * x) * np.abs(x - a) * np.abs(x - p), 1.0, -0.2, points=(p, a, 5.0, -3.0))[0]
+
+
+def of_jump(a, p):
+    return si.quad(lambda x: p * x if x < a else 2.0, 0.0, p, points=[a])[0]
+
+
+def with_sine(a, p):
+    return si.quad(lambda x: np.exp(-p * x), 0.0, a, weight="sin", wvar=20.0 * p)[0]
+
+
+def with_cosine(a, p):
+    return si.quad(lambda x, p: np.exp(-p * x), a, 2.0, args=(p,), weight="cos", wvar=3.0)[0]
+
+
+@pytest.mark.parametrize(
+    "integral", [half_infinite, infinite, backwards, finite, with_few_points, with_sine, with_cosine]
+)
 def test_integrals_of_functions(integral):
     assert srcdiff.differentiable(integral, backend="python")(0.3, 0.7) == pytest.approx(integral(0.3, 0.7), rel=1e-9)
     srcdiff.check(integral, 0.3, 0.7, order=2, backend="python")
+
+
+@pytest.mark.parametrize("integral", [between_kinks, of_jump])
+def test_breakpoints_have_derivatives(integral):
+    assert srcdiff.differentiable(integral, backend="python")(0.3, 0.7) == pytest.approx(integral(0.3, 0.7), rel=1e-9)
+    srcdiff.check(integral, 0.3, 0.7, backend="python")
+
+
+REFUSED = {
+    "weight": (
+        lambda p: si.quad(lambda x: p * x, 0.0, 1.0, weight="alg", wvar=(-0.5, 0.0))[0],
+        "substitute a variable",
+    ),
+    "cauchy": (lambda p: si.quad(lambda x: p * x, -1.0, 1.0, weight="cauchy", wvar=p)[0], "this `weight`"),
+    "complex": (lambda p: si.quad(lambda x: p * x * 1j, 0.0, 1.0, complex_func=True)[0].imag, "the real and the imag"),
+    "output": (lambda p: si.quad(lambda x: p * x, 0.0, 1.0, full_output=True)[0], "leave it out"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_integrals_are_refused_with_a_help(name):
+    f, message = REFUSED[name]
+    with pytest.raises(srcdiff.DifferentiationError, match=message):
+        srcdiff.grad(f, backend="python")(0.3)
+
+
+def test_breakpoints_and_weights_need_finite_limits():
+    with pytest.raises(ValueError, match="break points"):
+        srcdiff.grad(lambda p: si.quad(lambda x: np.exp(-p * x), 0.0, np.inf, points=[1.0])[0], backend="python")(1.0)
+    with pytest.raises(ValueError, match="finite limits"):
+        srcdiff.grad(
+            lambda p: si.quad(lambda x: np.exp(-p * x), 0.0, np.inf, weight="cos", wvar=p)[0], backend="python"
+        )(1.0)
 
 
 def test_an_integral_that_is_not_accurate_warns():

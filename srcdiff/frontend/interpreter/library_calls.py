@@ -154,7 +154,8 @@ def run_structural(reader: Reader, function: Callable[..., Any], args: list[Abst
     try:
         return abstract(function(*(plain(a) for a in args)))
     except NotImplementedError as error:
-        reader.refuse("SD303", node, str(error))
+        message, *instead = (str(part) for part in error.args)
+        reader.refuse("SD303", node, message, help_="".join(instead))
     except (ValueError, TypeError, IndexError) as error:
         reader.refuse("SD203", node, str(error))
 
