@@ -98,6 +98,7 @@ class Dependence:
         self.constants: dict[Value, Any] = {}
         self.counters: dict[Value, Value] = {}
         """For a changing program: counters of fused loops, and the counters that replace them."""
+        self.used: dict[Loop, Counter[Value]] = {}
         for operation in walk(function.body):
             for value in operation.defines():
                 self.definition[value] = operation
@@ -310,9 +311,16 @@ class Dependence:
         if wanted is None:
             return False
         wanted[loop.body.yields[k]] += 1
-        uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
-        uses.update(loop.body.yields)
+        uses = self.uses_in(loop)
         return all(uses[value] == count for value, count in wanted.items())  # the sum so far is not used otherwise
+
+    def uses_in(self, loop: Loop) -> Counter[Value]:
+        """How often values are used in the body of a loop. Each of its sums is compared with that."""
+        if loop not in self.used:
+            uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
+            uses.update(loop.body.yields)
+            self.used[loop] = uses
+        return self.used[loop]
 
     def adds_up(self, start: Value, end: Value, seen: set[Value]) -> Counter[Value] | None:
         """How often one value and those on the way are used to make another by additions alone; None if it is not."""
@@ -321,24 +329,45 @@ class Dependence:
         if end in seen:
             return None
         seen.add(end)
+        if not self.addends(end):
+            return self.adds_up_in_blocks(start, end, seen)
+        # bodies may have thousands of additions in a row: no recursion
+        way = [(end, iter(self.addends(end)))]
+        while way:
+            part = next(way[-1][1], None)
+            if part is None:
+                way.pop()
+            elif part is not start and part not in seen and self.addends(part):
+                seen.add(part)
+                way.append((part, iter(self.addends(part))))
+            elif (found := self.adds_up(start, part, seen)) is not None:
+                found.update([*(value for value, _ in way[1:]), part])
+                return found
+        return None
+
+    def addends(self, value: Value) -> Sequence[Value]:
+        """The values of which the operation that defines this one may be a sum so far."""
+        match self.definition.get(value):
+            case Apply(primitive="add", args=args):
+                return args
+            case Apply(primitive="subtract", args=args):
+                return args[:1]
+        return ()
+
+    def adds_up_in_blocks(self, start: Value, end: Value, seen: set[Value]) -> Counter[Value] | None:
+        """The same for the result of a loop or a branch; None for that of another operation."""
         operation = self.definition.get(end)
-        parts: list[tuple[Value, Counter[Value] | None]]
         match operation:
-            case Apply(primitive="add" | "subtract"):
-                first = operation.args if operation.primitive == "add" else operation.args[:1]
-                ways = ((a, self.adds_up(start, a, seen)) for a in first)
-                parts = [next(((a, found) for a, found in ways if found is not None), (start, None))]
             case Loop() if end in operation.outs and self.is_sum(operation, operation.outs.index(end)):
-                init = operation.inits[operation.outs.index(end)]
-                parts = [(init, self.adds_up(start, init, seen))]
+                parts = [operation.inits[operation.outs.index(end)]]
             case If():
                 k = operation.outs.index(end)
-                yields = (operation.then.yields[k], operation.orelse.yields[k])
-                parts = [(y, self.adds_up(start, y, seen)) for y in yields]
+                parts = [operation.then.yields[k], operation.orelse.yields[k]]
             case _:
                 return None
         wanted: Counter[Value] = Counter()
-        for value, found in parts:
+        for value in parts:
+            found = self.adds_up(start, value, seen)
             if found is None:
                 return None
             wanted[value] += 1
