@@ -15,9 +15,10 @@ by sharing (a load of what was just stored) and by removing what nobody reads.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from functools import partial
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
@@ -45,6 +46,9 @@ from srcdiff.quick_dataclasses import dataclass
 
 _FARTHEST = 500
 """How many operations behind a loop another one is looked for, so that the time grows with the program, no faster."""
+
+_CHECKS = (2, 8, 32, 128)
+"""How many operations go behind a loop when it is checked whether another one can still be reached."""
 
 
 def fuse(function: Function, decisions: Decisions | None = None) -> Function:
@@ -116,6 +120,10 @@ class _Fuse:
         self.used_inside: dict[Loop, set[Value]] = {}
         self.sums: dict[tuple[Loop, int], bool] = {}
         self.ranges: dict[Loop, tuple[Any, ...]] = {}
+        self.parts: dict[Loop, list[Loop]] = {}
+        """The loops that a fused loop consists of, as long as it may get more: each body is copied once."""
+        self.touching: dict[Value, dict[Loop, None]] = {}
+        """By memory that several operations touch, the loops among them that have not been looked at, in order."""
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
@@ -143,13 +151,32 @@ class _Fuse:
         changes = True
         while changes:
             facts, changes, k = list(outer), False, 0
+            self.note_loops(operations, shared)
             while k < len(operations):
                 if self.joined(operations, k, facts, shared):
                     changes = True
                 else:
+                    if operations[k] in self.parts:
+                        operations[k] = self.completed(operations[k])
+                    else:
+                        self.forget(operations[k])
                     self.learn(operations[k], facts)
                     k += 1
         return operations
+
+    def note_loops(self, operations: list[Operation], shared: set[Value]) -> None:
+        self.touching = {site: {} for site in shared}
+        for operation in operations:
+            if isinstance(operation, Loop):
+                for site in self.effects_once(operation).touched & shared:
+                    self.touching[site][operation] = None
+
+    def forget(self, operation: Operation) -> None:
+        """No loop before this one looks for it any more."""
+        if isinstance(operation, Loop):
+            for site in self.effects_once(operation).touched:
+                if site in self.touching:
+                    self.touching[site].pop(operation, None)
 
     def joined(self, operations: list[Operation], k: int, facts: list[Pair], shared: set[Value]) -> bool:
         """Whether there is another loop that loop `k` can share a body with; then they are one from now on.
@@ -162,8 +189,9 @@ class _Fuse:
         facts = list(facts)
         between = Between(set(first.defines()))
         common = self.effects_once(first).touched & shared  # memory that others touch too
+        reachable: list[Loop] | None = None
         for n in range(k + 1, min(len(operations), k + _FARTHEST) if common else 0):
-            second = operations[n]
+            second = operations[n] = self.completed(operations[n])
             if isinstance(second, Loop) and self.same_range(first, second, facts):
                 one = self.join(first, second, between)
                 if one is not None:
@@ -173,10 +201,25 @@ class _Fuse:
                 return False
             if between.behind and between.behind[-1] is second:
                 common -= self.effects_once(second).writes
-                if not common:
+                if len(between.behind) in _CHECKS:
+                    reachable = self.reachable(reachable, common, between, set(operations[k : n + 1]))
+                if not common or reachable == []:
                     return False
             self.learn(second, facts)
         return False
+
+    def reachable(
+        self, known: list[Loop] | None, common: set[Value], between: Between, passed: AbstractSet[Operation]
+    ) -> list[Loop]:
+        """Loops that touch common memory and can still run before what goes behind; only of the `known` ones."""
+        if known is None:
+            near = dict.fromkeys(loop for site in common for loop in islice(self.touching[site], _FARTHEST))
+            known = [*near, *self.parts]
+        return [
+            loop
+            for loop in known
+            if loop not in passed and not self.dependence.conflict(self.effects_once(loop), between.effects)
+        ]
 
     def must_stay(self, operation: Operation) -> bool:
         effects = self.effects_once(operation)
@@ -230,15 +273,18 @@ class _Fuse:
         for operation in (*zeros, *sums):
             self.dependence.define(operation)
         recurs = self.recurs_once(first)
+        if first not in self.parts:
+            self.forget(first)
+        self.forget(second)
         one = self.one(first, second)
         self.learn_effects(one, first, recurs)
         return [*between.before, *zeros, one, *between.behind, *sums]
 
     def learn_effects(self, one: Loop, first: Loop, recurs: bool) -> None:
         """The effects of a fused loop. The known effects of the first loop are not computed again."""
-        count, slots = len(first.body.operations), len(first.params)
-        added = self.dependence.effects(one.body.operations[count:])
-        added.uses.update(one.inits[slots:], one.body.yields[slots:])
+        latest = self.parts[one][-1]
+        added = self.dependence.effects(latest.body.operations)
+        added.uses.update(latest.inits, latest.body.yields)
         effects = self.effects_of[one] = self.effects_of.pop(first)
         effects.add(added)
         self.recurrences[one] = recurs or self.dependence.meet_otherwise(one, added, effects)
@@ -288,6 +334,7 @@ class _Fuse:
         return any(not isinstance(self.definition.get(site), Alloc | Copy | Library | Call) for site in effects.writes)
 
     def one(self, first: Loop, second: Loop) -> Loop:
+        """The first loop, with the results of both; `completed` gives it the other parts of the second."""
         self.decisions.shared.append((first, second))
         known: dict[Value, Value] = {}
         if first.index is not None and second.index is not None:
@@ -296,15 +343,29 @@ class _Fuse:
         for operation in walk(body):
             self.dependence.define(operation)
         self.ranges.clear()  # values of the second loop have other definitions now
-        return replace(
-            first,
-            params=(*first.params, *second.params),
-            inits=(*first.inits, *second.inits),
-            outs=(*first.outs, *second.outs),
-            body=Block((*first.body.operations, *body.operations), (*first.body.yields, *body.yields)),
-            count=first.count if first.count is not None else second.count,
-            claims=tuple(dict.fromkeys((*first.claims, *second.claims))),
+        count = first.count if first.count is not None else second.count
+        one = replace(first, outs=(*first.outs, *second.outs), count=count)
+        parts = self.parts[one] = self.parts.pop(first) if first in self.parts else [first]
+        parts.append(replace(second, body=body))
+        return one
+
+    def completed(self, operation: Operation) -> Operation:
+        """A loop with the bodies of all loops that it has been joined with."""
+        if not isinstance(operation, Loop) or operation not in self.parts:
+            return operation
+        parts = self.parts.pop(operation)
+        loop = replace(
+            operation,
+            params=tuple([v for part in parts for v in part.params]),
+            inits=tuple([v for part in parts for v in part.inits]),
+            body=Block(
+                tuple([o for part in parts for o in part.body.operations]),
+                tuple([v for part in parts for v in part.body.yields]),
+            ),
+            claims=tuple(dict.fromkeys(claim for part in parts for claim in part.claims)),
         )
+        self.effects_of[loop], self.recurrences[loop] = self.effects_of.pop(operation), self.recurrences.pop(operation)
+        return loop
 
     def pays(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
