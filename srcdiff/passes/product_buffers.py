@@ -42,6 +42,8 @@ _READERS = Load | Store | Dim | View | Transpose | Library | Copy
 
 def reuse_product_buffers(function: Function) -> Function:
     left: set[Value] = set()
+    if not any(isinstance(o, Library) and o.function in INTO for o in walk(function.body)):
+        return function
     while True:
         buffers = _Buffers(function, left)
         written = changed(function, body=buffers.block(function.body, in_loop=False))
@@ -59,7 +61,11 @@ class _Buffers:
     def __init__(self, function: Function, left: set[Value]) -> None:
         """`left` are products that stay as they are."""
         self.left = left
-        self.sites = points_to(function)
+        self.names: dict[Value, list[Value]] = {}
+        """By memory, the values that may refer to it."""
+        for value, sites in points_to(function).items():
+            for site in sites:
+                self.names.setdefault(site, []).append(value)
         self.users: dict[Value, list[Operation]] = {}
         self.yielded: set[Value] = set(function.body.yields)
         for operation in walk(function.body):
@@ -88,8 +94,10 @@ class _Buffers:
         if call.function not in INTO or call.outs[0] in self.left:
             return False
         (out,) = call.outs
-        names = [v for v, sites in self.sites.items() if out in sites] or [out]
-        return all(v not in self.yielded and all(isinstance(o, _READERS) for o in self.users.get(v, ())) for v in names)
+        return all(
+            v not in self.yielded and all(isinstance(o, _READERS) for o in self.users.get(v, ()))
+            for v in self.names.get(out, [out])
+        )
 
     def write(self, call: Library, args: Sequence[Value], build: Builder) -> Value:
         """A new array, and the call that writes into it."""
