@@ -12,6 +12,7 @@ from srcdiff.library.interpolation_axes import (
     axis_first,
     flat,
     in_place,
+    known_axis,
     moved_back,
     require_finite,
     shape_of,
@@ -33,8 +34,10 @@ class BasisSpline:
     extrapolate: Any
 
     @staticmethod
-    def __srcdiff_fits__(value: Any) -> bool:
-        return bool(value.axis == 0 and value.c.dtype.kind == "f")
+    def __srcdiff_fits__(value: Any) -> Any:
+        if value.c.dtype.kind != "f":
+            return False
+        return BasisSpline if value.axis == 0 else OutsideAlongAxis
 
     def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
         outside = self.extrapolate if extrapolate is None else extrapolate
@@ -58,6 +61,26 @@ class BasisSpline:
             t = np.asarray(t[1:-1])
             k = k - 1
         return BasisSpline(t, c, k, self.extrapolate)
+
+
+@dataclass(frozen=True)
+class OutsideAlongAxis:
+    """A `BSpline` from outside of the program, along an axis that is not the first."""
+
+    t: Any
+    c: Any
+    k: Any
+    extrapolate: Any
+    axis: Any
+
+    def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        return self.here()(x, nu, extrapolate)
+
+    def derivative(self: Any, nu: Any = 1) -> Any:
+        return self.here().derivative(nu)
+
+    def here(self: Any) -> Any:
+        return along(BasisSpline(self.t, self.c, self.k, self.extrapolate), known_axis(self.axis))
 
 
 def differences(t: Any, c: Any, k: Any) -> Any:
@@ -306,8 +329,10 @@ class OutsideInterpolant:
     @staticmethod
     def __srcdiff_fits__(value: Any) -> Any:
         is_usual = value._extrapolate or bool(np.all(np.isnan(value._fill_value_orig)))
-        if value.y.ndim != 1 or not is_usual:
+        if not is_usual:
             return False
+        if value.y.ndim != 1:
+            return {"linear": OutsideInterpolants, "spline": OutsideSplines}.get(value._kind, False)
         return {"linear": OutsideInterpolant, "spline": OutsideSpline}.get(value._kind, False)
 
     def __call__(self: Any, x: Any) -> Any:
@@ -326,6 +351,41 @@ class OutsideSpline:
     def __call__(self: Any, x: Any) -> Any:
         of = BasisSpline(self._spline.t, np.asarray(self._spline.c[:, 0]), self._spline.k, True)
         return LinearInterpolant(self.x, self.x, of, self.bounds_error, self._extrapolate, np.nan, np.nan)(x)
+
+
+@dataclass(frozen=True)
+class OutsideInterpolants:
+    """An `interp1d` of several functions from outside the program: linear interpolation."""
+
+    x: Any
+    _y: Any
+    bounds_error: Any
+    _extrapolate: Any
+    _y_extra_shape: Any
+    _y_axis: Any
+
+    def __call__(self: Any, x: Any) -> Any:
+        ends = np.full(self._y.shape[1], np.nan)
+        made = self.x, self._y, None, self.bounds_error, self._extrapolate, ends, ends
+        return LinearInterpolants(*made, self._y_extra_shape, known_axis(self._y_axis))(x)
+
+
+@dataclass(frozen=True)
+class OutsideSplines:
+    """An `interp1d` of several functions from outside the program: splines."""
+
+    x: Any
+    _y: Any
+    _spline: Any
+    bounds_error: Any
+    _extrapolate: Any
+    _y_extra_shape: Any
+    _y_axis: Any
+
+    def __call__(self: Any, x: Any) -> Any:
+        ends = np.full(self._y.shape[1], np.nan)
+        made = self.x, self._y, self._spline, self.bounds_error, self._extrapolate, ends, ends
+        return LinearInterpolants(*made, self._y_extra_shape, known_axis(self._y_axis))(x)
 
 
 def interp1d(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import each, is_array
+from srcdiff.library.language import each, is_array, known, unsupported
 
 
 def in_place(axis: Any, count: Any) -> Any:
@@ -21,6 +21,16 @@ def axis_first(y: Any, axis: Any) -> Any:
     if not -y.ndim <= axis < y.ndim:
         raise ValueError("`axis` is out of the range of the axes of `y`")
     return y if in_place(axis, y.ndim) == 0 else np.asarray(np.moveaxis(y, axis, 0))
+
+
+def known_axis(axis: Any) -> Any:
+    """The axis of an interpolant from outside. That of an argument is only known at run time."""
+    if not known(axis):
+        unsupported(
+            "an interpolant whose axis is only known at run time, as that of an argument,",
+            "make it inside of the function",
+        )
+    return axis
 
 
 def moved_back(found: Any, count: Any, axis: Any) -> Any:

@@ -15,6 +15,7 @@ from srcdiff.library.interpolation_axes import (
     axis_first,
     flat,
     in_place,
+    known_axis,
     moved_back,
     require_finite,
     shape_of,
@@ -34,8 +35,10 @@ class PiecewisePolynomial:
     extrapolate: Any
 
     @staticmethod
-    def __srcdiff_fits__(value: Any) -> bool:
-        return bool(value.axis == 0 and value.c.ndim >= 2 and value.c.dtype.kind == "f")
+    def __srcdiff_fits__(value: Any) -> Any:
+        if value.c.ndim < 2 or value.c.dtype.kind != "f":
+            return False
+        return PiecewisePolynomial if value.axis == 0 else OutsideAlongAxis
 
     def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
         outside = self.extrapolate if extrapolate is None else extrapolate
@@ -82,6 +85,31 @@ class AlongAxis:
 
     def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
         return self.of.integrate(a, b, extrapolate)
+
+
+@dataclass(frozen=True)
+class OutsideAlongAxis:
+    """A `PPoly` from outside of the program, along an axis that is not the first."""
+
+    c: Any
+    x: Any
+    extrapolate: Any
+    axis: Any
+
+    def __call__(self: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        return self.here()(x, nu, extrapolate)
+
+    def derivative(self: Any, nu: Any = 1) -> Any:
+        return self.here().derivative(nu)
+
+    def antiderivative(self: Any, nu: Any = 1) -> Any:
+        return self.here().antiderivative(nu)
+
+    def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        return self.here().integrate(a, b, extrapolate)
+
+    def here(self: Any) -> Any:
+        return along(PiecewisePolynomial(self.c, self.x, self.extrapolate), known_axis(self.axis))
 
 
 def along(of: Any, axis: Any) -> Any:

@@ -266,6 +266,35 @@ def test_methods_along_an_axis(backend):
         np.testing.assert_allclose(np.sum(bar * dot), wanted, rtol=1e-5)
 
 
+OUTSIDE = np.random.default_rng(7).normal(size=(2, 5, 3))
+FROM_OUTSIDE = {
+    "cubic": si.CubicSpline(X, OUTSIDE, axis=1),
+    "several": si.CubicSpline(X, np.moveaxis(OUTSIDE, 1, 0)),
+    "spline": si.make_interp_spline(X, OUTSIDE[:, :, 0], axis=1),
+    "line": si.interp1d(X, OUTSIDE, axis=1),
+    "columns": si.interp1d(X, OUTSIDE[0], axis=0),
+    "smooth": si.interp1d(X, OUTSIDE[:, :, 1], "cubic"),
+}
+
+
+@pytest.mark.parametrize("name", FROM_OUTSIDE)
+def test_interpolants_of_several_functions_from_outside(name):
+    of = FROM_OUTSIDE[name]
+
+    def f(p):
+        several, one = of(p), of(p[0, 0])
+        return np.sum(several * np.cos(np.arange(several.size)).reshape(several.shape)) + np.sum(one * one)
+
+    p = AT[:4].reshape(2, 2)
+    assert srcdiff.differentiable(f, backend="python")(p) == pytest.approx(f(p), rel=1e-12)
+    srcdiff.check(f, p, backend="python")
+
+
+def test_an_argument_along_another_axis_is_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="only known at run time"):
+        srcdiff.grad(lambda of, p: np.sum(of(p)), wrt=1, backend="python")(FROM_OUTSIDE["cubic"], AT)
+
+
 def test_second_derivatives_along_an_axis():
     def f(x, y, p):
         return np.sum(si.PchipInterpolator(x, y, axis=1)(p) ** 2)
