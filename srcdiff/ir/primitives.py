@@ -257,6 +257,8 @@ _function("exprel",          1, "float64", "exprel_derivative", spelling="exprel
 # -- derivatives of such functions with respect to shapes and orders, in rules/shape_derivatives.py
 _function("gamma_density",   2, "float64", "gamma_density",                                            support=True)
 _function("gamma_density_by_a", 3, "float64", "gamma_density_by_a",                                    support=True)
+_function("gammainc_slope",  2, "float64", "gammainc_slope",                                support=True, slow=True)
+_function("betainc_slope",   4, "float64", "betainc_slope",                                 support=True, slow=True)
 _function("gammainc_by_a",   3, "float64", "gammainc_by_a",                                 support=True, slow=True)
 _function("beta_density",    3, "float64", "beta_density",                                             support=True)
 _function("beta_density_by", 5, "float64", "beta_density_by",                               support=True, slow=True)

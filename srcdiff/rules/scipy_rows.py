@@ -118,14 +118,15 @@ elementwise("poch(z, m)",      z="out * digamma_difference(z, m)",       m="out 
 elementwise("binom(n, k)",     n="out * digamma_difference(n - k + 1.0, k)",
                                k="out * digamma_difference(k + 1.0, n - 2.0 * k)",
             on={"n": Domain(((4.0, 7.0),)), "k": POSITIVE})
-elementwise("gammainc(a, x)",  a="gammainc_by_a(1, a, x)",                  on=POSITIVE,
+elementwise("gammainc(a, x)",  a="gammainc_slope(a, x)",                  on=POSITIVE,
                                x="gamma_density(a, x)")
-elementwise("gammaincc(a, x)", a="-gammainc_by_a(1, a, x)",                 on=POSITIVE,
+elementwise("gammaincc(a, x)", a="-gammainc_slope(a, x)",                 on=POSITIVE,
                                x="-gamma_density(a, x)")
-elementwise("gammaincinv(a, y)",  a="-gammainc_by_a(1, a, out) * w", y="w", on={"a": POSITIVE, "y": UNIT},
+elementwise("gammaincinv(a, y)",  a="-gammainc_slope(a, out) * w", y="w", on={"a": POSITIVE, "y": UNIT},
             let="w = exp(out + gammaln(a) - xlogy(a - 1.0, out))")
-elementwise("gammainccinv(a, y)", a="-gammainc_by_a(1, a, out) * w", y="-w", on={"a": POSITIVE, "y": UNIT},
+elementwise("gammainccinv(a, y)", a="-gammainc_slope(a, out) * w", y="-w", on={"a": POSITIVE, "y": UNIT},
             let="w = exp(out + gammaln(a) - xlogy(a - 1.0, out))")
+elementwise("gammainc_slope(a, x)", a="gammainc_by_a(2, a, x)",        x="gamma_density_by_a(1, a, x)",  on=POSITIVE)
 elementwise("gammainc_by_a(n, a, x)", a="gammainc_by_a(n + 1, a, x)",  on={"n": ORDER, "a": POSITIVE, "x": POSITIVE},
                                x="gamma_density_by_a(n, a, x)")
 elementwise("gamma_density(a, x)",  a="gamma_density_by_a(1, a, x)",   on=POSITIVE,
@@ -133,15 +134,19 @@ elementwise("gamma_density(a, x)",  a="gamma_density_by_a(1, a, x)",   on=POSITI
 elementwise("gamma_density_by_a(n, a, x)", a="gamma_density_by_a(n + 1, a, x)",
             x="out * ((a - 1.0) / x - 1.0) + n / x * gamma_density_by_a(n - 1, a, x)",
             on={"n": ORDER, "a": POSITIVE, "x": POSITIVE})
-elementwise("betainc(a, b, x)", a="betainc_by(1, 0, a, b, x)", b="betainc_by(0, 1, a, b, x)",
+elementwise("betainc(a, b, x)", a="betainc_slope(0, a, b, x)", b="betainc_slope(1, a, b, x)",
                                 x="beta_density(a, b, x)",
             on={"a": POSITIVE, "b": POSITIVE, "x": UNIT})
-elementwise("betaincc(a, b, x)", a="-betainc_by(1, 0, a, b, x)", b="-betainc_by(0, 1, a, b, x)",
+elementwise("betaincc(a, b, x)", a="-betainc_slope(0, a, b, x)", b="-betainc_slope(1, a, b, x)",
                                 x="-beta_density(a, b, x)",
             on={"a": POSITIVE, "b": POSITIVE, "x": UNIT})
-elementwise("betaincinv(a, b, y)", a="-betainc_by(1, 0, a, b, out) * w", b="-betainc_by(0, 1, a, b, out) * w", y="w",
+elementwise("betaincinv(a, b, y)", a="-betainc_slope(0, a, b, out) * w", b="-betainc_slope(1, a, b, out) * w", y="w",
             on={"a": ORDERS, "b": ORDERS, "y": UNIT},
             let="w = exp(betaln(a, b) - xlogy(a - 1.0, out) - xlog1py(b - 1.0, -out))")
+elementwise("betainc_slope(n, a, b, x)",
+            a="betainc_by(2 - n, n, a, b, x)", b="betainc_by(1 - n, 1 + n, a, b, x)",
+            x="beta_density_by(1 - n, n, a, b, x)",
+            on={"n": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
 elementwise("betainc_by(n, m, a, b, x)",
             a="betainc_by(n + 1, m, a, b, x)", b="betainc_by(n, m + 1, a, b, x)", x="beta_density_by(n, m, a, b, x)",
             on={"n": ORDER, "m": SECOND, "a": POSITIVE, "b": POSITIVE, "x": UNIT})
@@ -156,14 +161,14 @@ elementwise("beta_density_by(n, m, a, b, x)",
 elementwise("stdtr(df, t)",    t="exp(-0.5 * (df + 1.0) * log1p(t * t / df) - betaln(0.5, 0.5 * df)) / sqrt(df)",
                                df="-0.25 * sign(t) * by_df - 0.5 * t * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + t * t) ** 1.5",
-            let="z = df / (df + t * t); by_df = -betainc_by(0, 1, 0.5, 0.5 * df, t * t / (df + t * t)) if t * t < df "
-                "else betainc_by(1, 0, 0.5 * df, 0.5, z)", on={"df": POSITIVE})
+            let="z = df / (df + t * t); by_df = -betainc_slope(1, 0.5, 0.5 * df, t * t / (df + t * t)) if t * t < df "
+                "else betainc_slope(0, 0.5 * df, 0.5, z)", on={"df": POSITIVE})
 elementwise("stdtrit(df, p)",  p="w",
                                df="w * (0.25 * sign(out) * by_df + 0.5 * out * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + out * out) ** 1.5)",
             let="z = df / (df + out * out); "
-                "by_df = -betainc_by(0, 1, 0.5, 0.5 * df, out * out / (df + out * out)) if out * out < df "
-                "else betainc_by(1, 0, 0.5 * df, 0.5, z); "
+                "by_df = -betainc_slope(1, 0.5, 0.5 * df, out * out / (df + out * out)) if out * out < df "
+                "else betainc_slope(0, 0.5 * df, 0.5, z); "
                 "w = sqrt(df) * exp(0.5 * (df + 1.0) * log1p(out * out / df) + betaln(0.5, 0.5 * df))",
             on={"df": POSITIVE, "p": UNIT})
 elementwise("zeta(x, q)",      q="-x * zeta(x + 1.0, q)", refused="x", on={"x": Domain(((1.5, 5.0),)), "q": POSITIVE})
