@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.library.complex_parts import from_parts, has_complex_type, in_parts, rows_from_parts
 from srcdiff.library.language import (
     agree,
     as_tuple,
     each,
     is_array,
-    is_complex_type,
     leaves,
     rebuilt,
     require_alike,
-    result_type,
     structural,
     unsupported,
     with_derivative,
@@ -71,7 +70,7 @@ def odeint(
     known_method(method)
     if is_structure(y0):
         return of_structure(jacobian, jvp, f, y0, t, args, method, rtol, atol, adjoint, max_steps, bands)
-    if is_complex_state(y0):
+    if has_complex_type(y0):
         if bands is not None:
             unsupported("`bands` for complex states")
 
@@ -115,57 +114,16 @@ def shaped(y: Any, y0: Any) -> Any:
     return np.reshape(y, np.shape(y0)) if is_array(y0) else y[0]
 
 
-def like_state(slope: Any, y: Any) -> Any:
-    found = floats(np.asarray(slope))
-    agree(found.size, y.size, "the equation does not return as many numbers as the state has")
-    return found if found.ndim == 1 else np.reshape(found, found.size)
-
-
-# ------------------------------------------------------------------------------------------------------ complex states
-
-
-def is_complex_state(y0: Any) -> Any:
-    return is_complex_type(result_type(y0))
-
-
-def in_parts(z: Any) -> Any:
-    """A complex state as a vector of its real parts, followed by its imaginary parts."""
-    if not is_array(z):
-        return np.array([z.real, z.imag])
-    z = np.asarray(z)
-    z = z if z.ndim == 1 else np.reshape(z, z.size)
-    found = np.empty(2 * len(z))
-    for i in range(len(z)):
-        found[i] = z[i].real
-        found[len(z) + i] = z[i].imag
-    return found
-
-
 def parts_like_state(change: Any, y: Any) -> Any:
     found = in_parts(change)
     agree(found.size, y.size, "the equation does not return as many numbers as the state has")
     return found
 
 
-def from_parts(y: Any, y0: Any) -> Any:
-    """The complex state of the shape of y0."""
-    n = len(y) // 2
-    if not is_array(y0):
-        return complex(y[0], y[1])
-    z = np.empty(n, np.complex128)
-    for i in range(n):
-        z[i] = complex(y[i], y[n + i])
-    return np.reshape(z, np.shape(y0))
-
-
-def rows_from_parts(rows: Any) -> Any:
-    """Complex states, one in each row."""
-    n = rows.shape[1] // 2
-    found = np.empty((len(rows), n), np.complex128)
-    for i in range(len(rows)):
-        for m in range(n):
-            found[i, m] = complex(rows[i, m], rows[i, n + m])
-    return found
+def like_state(slope: Any, y: Any) -> Any:
+    found = floats(np.asarray(slope))
+    agree(found.size, y.size, "the equation does not return as many numbers as the state has")
+    return found if found.ndim == 1 else np.reshape(found, found.size)
 
 
 # ---------------------------------------------------------------------------------------------------------- structures

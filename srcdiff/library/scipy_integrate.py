@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import quadrature, solvers
+from srcdiff.library.complex_parts import from_parts, has_complex_type, in_parts, rows_from_parts
 from srcdiff.library.language import as_tuple, derivatives_first, event_settings, is_array, structural, unsupported
 from srcdiff.library.linear_algebra import floats
 from srcdiff.library.odes import (
     as_state,
-    from_parts,
-    in_parts,
     integrated,
-    is_complex_state,
     like_state,
     parts_like_state,
-    rows_from_parts,
 )
 from srcdiff.library.runge_kutta import (
     dense_row,
@@ -92,21 +89,21 @@ def solve_ivp(
 ) -> Any:
     if isinstance(y0, tuple | list):
         y0 = np.asarray(y0)
-    if is_complex_state(y0):
-        if events is not None or vectorized or lband is not None or uband is not None:
-            unsupported("`solve_ivp` of complex states with `events`, `vectorized`, `lband` or `uband`")
+    if has_complex_type(y0):
+        if vectorized or lband is not None or uband is not None:
+            unsupported("`solve_ivp` of complex states with `vectorized`, `lband` or `uband`")
         if method == "Radau" or method == "LSODA":
             raise ValueError("`y0` is complex, but the chosen solver does not support integration in a complex domain.")
 
         def of_parts(time: Any, y: Any, *others: Any) -> Any:
             return parts_like_state(fun(time, from_parts(y, y0), *others), y)
 
-        found = solve_ivp(
-            *(jacobian, jvp, of_parts, t_span, in_parts(y0), method, t_eval, dense_output),
-            args=args,
-            rtol=rtol,
-            atol=atol,
-            max_step=max_step,
+        def seen(y: Any) -> Any:
+            return from_parts(y, y0)
+
+        found = solution(
+            *(jacobian, jvp, of_parts, t_span, in_parts(y0), method, t_eval, dense_output, events, seen, False),
+            *(args, rtol, atol, max_step, None, None),
         )
 
         def complex_sol(t: Any) -> Any:
@@ -114,8 +111,45 @@ def solve_ivp(
                 return from_parts(found.sol(t), y0)
             return np.asarray(rows_from_parts(np.asarray(found.sol(t).T)).T)
 
-        y = np.asarray(rows_from_parts(np.asarray(found.y.T)).T)
-        return Solution(found.t, y, complex_sol if dense_output else None, None, None, found.status, True)
+        return Solution(
+            found.t,
+            np.asarray(rows_from_parts(np.asarray(found.y.T)).T),
+            complex_sol if dense_output else None,
+            found.t_events,
+            None if events is None else tuple([rows_from_parts(rows) for rows in found.y_events]),
+            found.status,
+            True,
+        )
+
+    def as_it_is(y: Any) -> Any:
+        return y
+
+    return solution(
+        *(jacobian, jvp, fun, t_span, y0, method, t_eval, dense_output, events, as_it_is, vectorized),
+        *(args, rtol, atol, max_step, lband, uband),
+    )
+
+
+def solution(
+    jacobian: Any,
+    jvp: Any,
+    fun: Any,
+    t_span: Any,
+    y0: Any,
+    method: Any,
+    t_eval: Any,
+    dense_output: Any,
+    events: Any,
+    seen: Any,
+    vectorized: Any,
+    args: Any,
+    rtol: Any,
+    atol: Any,
+    max_step: Any,
+    lband: Any,
+    uband: Any,
+) -> Any:
+    """The solution for a state of real numbers. Events are functions of the time and of `seen(y)`."""
     begin, end = t_span
     start = as_state(y0)
     own = method_for(method)
@@ -144,7 +178,7 @@ def solve_ivp(
         return found
 
     def value_of(event: Any, s: Any, y: Any) -> Any:
-        return number(event(begin + s * (end - begin), y, *others))
+        return number(event(begin + s * (end - begin), seen(y), *others))
 
     linear = stage_solver(jacobian, jvp, bands_of(lband, uband))
     rows, states, at, _ = integrated(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library.blas_lapack import solve_vector
-from srcdiff.library.language import agree, implicitly, is_array
+from srcdiff.library.complex_parts import from_parts, has_complex_type, in_parts
+from srcdiff.library.language import agree, implicitly, is_array, unsupported
 from srcdiff.library.linear_systems import linear_solver_for, solved_equations, square_jacobian
 
 # --------------------------------------------------------------------------------------------------------------- public
@@ -30,6 +31,9 @@ def root(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    if has_complex_type(x0):
+        options = {"tol": tol, "maxiter": maxiter, "linear_solver": linear_solver, "bands": bands}
+        return by_parts(root, grad, jacobian, jvp, residual, x0, args, options)
     linear = linear_solver_for(grad, jacobian, jvp, linear_solver, bands)
 
     def equation(x: Any) -> Any:
@@ -54,6 +58,10 @@ def fixed_point(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    if has_complex_type(x0):
+        options = {"tol": tol, "maxiter": maxiter, "linear_solver": linear_solver, "bands": bands}
+        return by_parts(fixed_point, grad, jacobian, jvp, f, x0, args, options)
+
     def equation(x: Any) -> Any:
         return x - f(x, *args)
 
@@ -61,6 +69,21 @@ def fixed_point(
         return repeated(equation, x0, tol, maxiter)
 
     return solved(jvp, linear_solver_for(grad, jacobian, jvp, linear_solver, bands), solver, equation, x0)
+
+
+def by_parts(
+    solve: Any, grad: Any, jacobian: Any, jvp: Any, function: Any, x0: Any, args: Any, options: dict[str, Any]
+) -> Any:
+    """The solution for complex unknowns: the solver gets their real and imaginary parts."""
+    if options["bands"] is not None:
+        unsupported("`bands` for complex unknowns")
+
+    def of_parts(y: Any, *others: Any) -> Any:
+        found = in_parts(function(from_parts(y, x0), *others))
+        agree(found.size, y.size, "the residual and the start have different lengths")
+        return found
+
+    return from_parts(solve(grad, jacobian, jvp, of_parts, in_parts(x0), *args, **options), x0)
 
 
 def minimize(
@@ -76,6 +99,15 @@ def minimize(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    if has_complex_type(x0):
+        if bands is not None:
+            unsupported("`bands` for complex unknowns")
+
+        def of_parts(y: Any, *others: Any) -> Any:
+            return f(from_parts(y, x0), *others)
+
+        options = {"tol": tol, "maxiter": maxiter, "linear_solver": linear_solver}
+        return from_parts(minimize(grad, jacobian, jvp, of_parts, in_parts(x0), *args, **options), x0)
     linear = linear_solver_for(grad, jacobian, jvp, linear_solver, bands)
 
     def objective(x: Any) -> Any:
@@ -102,8 +134,17 @@ def least_squares(
     maxiter: Any = 1000,
     backend: Any = None,
 ) -> Any:
+    if has_complex_type(x0):
+
+        def of_parts(y: Any, *others: Any) -> Any:
+            return residuals(from_parts(y, x0), *others)
+
+        start = in_parts(x0)
+        return from_parts(least_squares(grad, jacobian, jvp, of_parts, start, *args, tol=tol, maxiter=maxiter), x0)
+
     def function(x: Any) -> Any:
-        return residuals(x, *args)
+        found = residuals(x, *args)
+        return in_parts(found) if has_complex_type(found) else found
 
     def half_of_squares(x: Any) -> Any:
         r = function(x)

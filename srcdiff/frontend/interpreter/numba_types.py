@@ -18,13 +18,19 @@ from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.frontend.interpreter.presence import present
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.numba_options import spelled
-from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array
+from srcdiff.ir.types import BOOL, COMPLEX, FLOAT, FLOAT32, INT, Array
 from srcdiff.signature.descriptions import Description
 
 ANY_TYPES = "remove the signature from `@njit`, so that Numba infers the types"
 
 
-_KINDS = {"float64": FLOAT, "float32": FLOAT32, "bool": BOOL, **{f"int{n}": INT for n in (8, 16, 32, 64)}}
+_KINDS = {
+    "float64": FLOAT,
+    "float32": FLOAT32,
+    "complex128": COMPLEX,
+    "bool": BOOL,
+    **{f"int{n}": INT for n in (8, 16, 32, 64)},
+}
 """The supported types of numbers. Shorter integers are checked for overflow."""
 
 
@@ -60,9 +66,11 @@ def number_told(reader: Reader, x: Abstract, type_: Any, what: str, captured: Ca
     kind = _KINDS.get(str(type_))
     if kind is None:
         message = f"{what} of `{captured.name}` has the type {type_}, which is not supported"
-        refuse_told(reader, message, "use a signed integer type, `float64` or `float32`")
+        refuse_told(reader, message, "use a signed integer type, `float64`, `float32` or `complex128`")
     half = 2 ** (type_.bitwidth - 1) if kind == INT else 0
-    if isinstance(x, Static) and isinstance(x.value, bool | int | float) and kind != FLOAT32:
+    if isinstance(x, Static) and kind == COMPLEX and isinstance(x.value, bool | int | float | complex):
+        return Static(complex(x.value))
+    if isinstance(x, Static) and isinstance(x.value, bool | int | float) and kind in (FLOAT, INT, BOOL):
         if kind == INT and not (math.isfinite(x.value) and -half <= int(x.value) < half):
             reader.raise_always(OverflowError, f"{what} does not fit into {type_}")
         return Static({FLOAT: float, INT: int, BOOL: bool}[kind](x.value))

@@ -126,7 +126,7 @@ def type_of(d: Description) -> Any:
             return numba.from_dtype(np.dtype(d.detail.dtype))
         case "value" if isinstance(d.detail, Array):
             return types.Array(numba.from_dtype(np.dtype(d.detail.dtype)), d.detail.rank, "A")
-        case "static" if isinstance(d.detail[1], bool | int | float | None):
+        case "static" if isinstance(d.detail[1], bool | int | float | complex | None):
             return numba.typeof(d.detail[1])
         case "optional":
             inner = type_of(d.parts[0])
