@@ -4,7 +4,6 @@ from srcdiff import cuda
 from srcdiff.api.batching import batched
 from srcdiff.api.benchmarking import benchmark
 from srcdiff.api.checking import check
-from srcdiff.api.complex_pairs import Partials
 from srcdiff.api.custom_rules import custom_rule, rule_for, stop_gradient
 from srcdiff.api.derivatives import Derivative
 from srcdiff.api.differential_equations import odeint
@@ -24,6 +23,7 @@ from srcdiff.diagnostics import (
     EqualityTestWarning,
     ZeroGradientWarning,
 )
+from srcdiff.signature.complex_pairs import Partials
 from srcdiff.version import __version__
 
 __all__ = [

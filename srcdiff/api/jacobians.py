@@ -11,7 +11,6 @@ import numpy as np
 
 from srcdiff.api.checking import _random_like
 from srcdiff.api.chosen_arguments import chosen_names
-from srcdiff.api.complex_pairs import Partials
 from srcdiff.api.derivatives import Derivative, described
 from srcdiff.api.fitting import directions, fitted_tangents, leaves, leaves_beside, like
 from srcdiff.api.hessian_products import Composed
@@ -32,6 +31,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Stored
 from srcdiff.frontend.source.capture import findable
 from srcdiff.ir.types import Stack, is_inexact
 from srcdiff.library import composed
+from srcdiff.signature.complex_pairs import Partials
 from srcdiff.signature.random_sources import Replay
 from srcdiff.signature.trees import NODES, VALUES, floats_for_integers
 
@@ -90,7 +90,7 @@ class Jacobian(Composed):
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
         wrt = self.columns.wrt[0] if self.single else self.columns.wrt
-        return composed.jacobian_of, jacobian, self.function, wrt, self.mode, self.directions
+        return composed.jacobian_of, jacobian, self.function, wrt, self.mode, self.directions, self.holomorphic
 
     def __repr__(self) -> str:
         return f"<srcdiff.jacobian({self.columns.function.__code__.co_qualname}, wrt={self.columns.wrt!r})>"
@@ -384,6 +384,7 @@ def _jacobian_inside(
     *,
     mode: str | None = None,
     directions: int | None = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Derivation:
     """What `jacobian` means inside a differentiated function."""
@@ -392,7 +393,9 @@ def _jacobian_inside(
     require_inside({**options, "mode": mode, "directions": directions}, ("backend", "mode", "directions"))
     kind = {None: "", "forward": "forward", "reverse": "pullback"}[mode]
     chosen = chosen_names(wrt, names, of, stars)
-    return Derivation(kind, chosen, single=is_one(wrt), jacobian=True, directions=directions)
+    return Derivation(
+        kind, chosen, single=is_one(wrt), jacobian=True, directions=directions, holomorphic=bool(holomorphic)
+    )
 
 
 numba_cpu.callable_from_compiled_code(Jacobian, Jacobian.body_for, lambda jacobian: jacobian.columns)

@@ -31,6 +31,8 @@ class Derivation:
     jacobian: bool = False
     """Whether all tangents or all pullbacks are requested. An empty mode means the one with fewer sweeps."""
     directions: int | None = None
+    holomorphic: bool = False
+    """Whether the Jacobian consists of complex derivatives, instead of pairs."""
 
     @property
     def takes(self) -> int:

@@ -106,8 +106,8 @@ def derivative_types(derivative: Derivative) -> list[Type]:
 
 def complex_jacobian(span: Span | None) -> Problem:
     """A matrix of complex numbers is the whole derivative only if the function is holomorphic."""
-    message = "a Jacobian of complex numbers is not supported inside a differentiated function"
-    help_ = "take the real and the imaginary part as arguments, or call `jacobian` outside of the function"
+    message = "a Jacobian of structures of complex numbers is not supported inside a differentiated function"
+    help_ = "let the inner function take and return numbers, arrays and tuples of them"
     return Problem("SD404", message, span, help=help_)
 
 

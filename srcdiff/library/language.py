@@ -141,6 +141,11 @@ def positions_of(function: Any, wrt: Any) -> Any:
     raise NotImplementedError  # the front end evaluates it
 
 
+def jacobian_by_first(function: Any) -> Any:
+    """The function that computes the Jacobian of a function with respect to its only argument."""
+    raise NotImplementedError  # the front end evaluates it
+
+
 def float_positions(items: tuple[Any, ...]) -> tuple[int, ...]:
     """The positions of the items that hold floats."""
     raise NotImplementedError  # the front end evaluates it

@@ -94,11 +94,71 @@ def test_hessian_has_the_derivatives_of_the_gradient():
             np.testing.assert_allclose(got[:, k], difference(lambda d: gradient(Z + d), along), atol=1e-7)
 
 
-def test_jacobian_inside_a_function_is_refused():
-    def inside(z):
-        return np.abs(srcdiff.jacobian(lambda w: w * w.conj())(z)).sum()
+def conjugated(w):
+    return w * w.conj()[::-1] + np.sin(w)
 
-    with pytest.raises(DifferentiationError, match="a Jacobian of complex numbers"):
+
+def by_arrays(z, x):
+    whole = srcdiff.jacobian(conjugated)(z)
+    parts = srcdiff.jacobian(lambda w, x: (abs(w[0]) ** 2 * x, w * x), wrt=(0, 1))(z, x)
+    first = np.sum(np.abs(whole.real) ** 2) + np.sum(np.abs(whole.by_number) ** 2 * np.arange(9).reshape(3, 3))
+    return first + np.sum(parts[0][0].imag ** 2) + parts[0][1] ** 2 + np.sum((parts[1][0].imag * parts[1][1][0]).real)
+
+
+def by_numbers(s):
+    pair = srcdiff.jacobian(lambda s: s**3 / abs(s))(s)
+    second = srcdiff.hessian(lambda s: abs(s) ** 4 * s.real)(s)
+    return abs(pair.by_conjugate) ** 2 + pair.real.imag + second.real.imag**2 + second.imag.real
+
+
+def by_reals(x):
+    return np.sum(np.abs(srcdiff.jacobian(lambda x: np.exp(1j * x) * x[0])(x)) ** 2 * np.arange(9).reshape(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(by_arrays, (Z, 0.7)), (by_numbers, (0.3 + 0.8j,)), (by_reals, (Z.real,))]
+)
+def test_jacobians_inside_a_function_are_pairs(function, arguments):
+    srcdiff.check(function, *arguments, wrt=tuple(range(len(arguments))), backend="python")
+
+
+def test_jacobian_inside_a_function_is_that_outside():
+    expected = srcdiff.jacobian(conjugated, backend="python")(Z)
+    found = srcdiff.differentiable(lambda z: srcdiff.jacobian(conjugated)(z), backend="python")(Z)
+    assert isinstance(found, srcdiff.Partials)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_complex_derivatives_inside_a_function():
+    outside = srcdiff.jacobian(lambda z: np.sin(z) * z[0], holomorphic=True, backend="python")
+
+    def inside(z):
+        own = srcdiff.jacobian(lambda w: np.sin(w) * w[0], holomorphic=True)(z)
+        return np.sum(np.abs(own) ** 2 * np.arange(9).reshape(3, 3)) + np.sum(outside(z).imag ** 2)
+
+    srcdiff.check(inside, Z, backend="python")
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda z: z * z.conj(), "not holomorphic"),
+        (lambda z: z.real, "complex arguments and complex results"),
+        (lambda z: (z, z.imag), "complex arguments and complex results"),
+    ],
+)
+def test_complex_derivatives_inside_a_function_need_a_holomorphic_one(function, error):
+    jacobian = srcdiff.jacobian(function, holomorphic=True, backend="python")
+    outer = srcdiff.differentiable(lambda z: jacobian(z), backend="python")
+    with pytest.raises((ValueError, TypeError, DifferentiationError), match=error):
+        outer(Z)
+
+
+def test_jacobian_of_structures_inside_a_function_is_refused():
+    def inside(z):
+        return np.abs(srcdiff.jacobian(lambda d: d["w"] * d["w"].conj())({"w": z})["w"].real).sum()
+
+    with pytest.raises(DifferentiationError, match="a Jacobian of structures of complex numbers"):
         srcdiff.grad(inside, backend="python")(Z)
 
 

@@ -74,10 +74,10 @@ from srcdiff.frontend.interpreter.representation import leaves_of
 from srcdiff.frontend.interpreter.tables import callee, handles, marked
 from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.ir.aliasing import points_to, written_sites
-from srcdiff.ir.builder import derivative_types
+from srcdiff.ir.builder import complex_jacobian, derivative_types
 from srcdiff.ir.nodes import Block, Derivative, Function, Program, Value, values_around
-from srcdiff.ir.types import Array, is_inexact
-from srcdiff.library import language
+from srcdiff.ir.types import Array, is_complex, is_inexact
+from srcdiff.library import composed, language
 from srcdiff.signature.trees import NODES
 
 
@@ -280,6 +280,10 @@ def call_derivative(
     reader.state = replace(before, doubts=reader.state.doubts, same_lists=reader.state.same_lists)
     body, known = Block(tuple(operations), tuple(yields)), dict(pairs)
     chosen = {n: inner[n] for n in derivation.wrt}
+    if derivation.jacobian and any(is_complex(v.type) for v in (*yields, *leaves_in(chosen, lists))):
+        return jacobian_by_parts(reader, derivative, captured, given, result, node)
+    if derivation.holomorphic:
+        reader.refuse("SD401", node, "a holomorphic function has complex arguments and complex results")
     try:
         require_differentiable(derivation, chosen, lists, result, captured.span)
     except DifferentiationError as error:
@@ -297,6 +301,49 @@ def call_derivative(
         form = jacobian_form(result, yields, tuple(chosen.values()), derivation.single)
         return like_result(reader, form, iter(outs))
     return assembled_result(reader, derivation, result, {n: (given[n], x) for n, x in chosen.items()}, lists, outs)
+
+
+def leaves_in(arguments: dict[str, Abstract], lists: dict[List, Stored]) -> list[Value]:
+    return [v for x in arguments.values() for v in leaves(x, lists)]
+
+
+def jacobian_by_parts(
+    reader: Reader,
+    derivative: Transformed,
+    captured: Captured,
+    given: dict[str, Abstract],
+    result: Abstract,
+    node: ast.AST,
+) -> Abstract:
+    """A Jacobian of complex numbers, by their real and imaginary parts."""
+
+    def kind(leaf: Abstract) -> Abstract:
+        return Static(is_complex(leaf.type)) if isinstance(leaf, Value) else Static(None)
+
+    derivation = derivative.derivation
+    kinds = NODES.map(kind, result)
+    args, by_name = as_passed(captured.node, given)
+    are_numbers = all(isinstance(given[n], Value) for n in derivation.wrt)
+    if by_name or not are_numbers or not are_kinds(kinds):
+        problem = complex_jacobian(reader.span_of(node))
+        reader.refuse("SD404", node, problem.message, help_=problem.help)
+    names = _names(captured.node)
+    positions = Tuple(tuple(Static(names.index(n)) for n in derivation.wrt))
+    options: list[Abstract] = [positions, Static(derivation.single), kinds, Static(derivation.holomorphic)]
+    return call_plain(reader, composed.jacobian_by_parts, [derivative.function, *options, *args], {}, node)
+
+
+def are_kinds(x: Abstract) -> bool:
+    """Whether it is a tuple, or tuples in a tuple, of booleans."""
+    if isinstance(x, Tuple):
+        return x.kind is None and all(map(are_kinds, x.items))
+    return isinstance(x, Static) and isinstance(x.value, bool)
+
+
+@handles(language.jacobian_by_first)
+def call_jacobian_by_first(reader: Reader, node: ast.AST, function: Abstract) -> Abstract:
+    _, names = parameters_of(reader, function, node)
+    return Transformed(Derivation("", names[:1], jacobian=True), function)
 
 
 def require_differentiable(
