@@ -27,6 +27,11 @@ FUNCTIONS: tuple[tuple[str, str, float, float], ...] = (
 )
 
 
+def shifted(function: str) -> str:
+    """The beginning of an argument. The product of two roots of zero has a derivative, but that of each is infinite."""
+    return "0.4j + " if function == "sqrt" else ""
+
+
 class ComplexNumbers(Construct):
     """Complex scalars and arrays, their parts, products, equations and Fourier transforms."""
 
@@ -140,7 +145,7 @@ class ComplexNumbers(Construct):
     def number_function(self, depth: int) -> Expression:
         own, of_numpy, limit, bound = self.writer.pick(FUNCTIONS)
         name = self.writer.pick((f"cmath.{own}", f"np.{of_numpy}"))
-        return Expression(f"{name}({self.number(depth, limit)})", bound)
+        return Expression(f"{name}({shifted(own)}{self.number(depth, limit)})", bound)
 
     def number_of_reals(self, depth: int) -> Expression:
         first, second = self.writer.real(depth, 2.0), self.writer.real(depth, 2.0)
@@ -202,6 +207,7 @@ class ComplexNumbers(Construct):
             (2.0, self.array_function),
             (0.8, self.array_conjugate),
             (0.7, self.array_choice),
+            (0.7, self.array_masked),
             (2.0, self.array_transform),
             (0.7, self.array_rearranged),
             (1.5, self.array_product),
@@ -237,7 +243,7 @@ class ComplexNumbers(Construct):
 
     def array_function(self, shape: Shape, depth: int) -> Expression:
         _, name, limit, bound = self.writer.pick(FUNCTIONS)
-        return Expression(f"np.{name}({self.array(shape, depth, limit)})", bound)
+        return Expression(f"np.{name}({shifted(name)}{self.array(shape, depth, limit)})", bound)
 
     def array_conjugate(self, shape: Shape, depth: int) -> Expression:
         found = self.array_expression(shape, depth)
@@ -251,6 +257,19 @@ class ComplexNumbers(Construct):
             self.array(shape, 0), abs(float(w.constant()))
         )
         return Expression(f"np.where({condition}, {first}, {second})", 4.0)
+
+    def array_masked(self, shape: Shape, depth: int) -> Expression:
+        """Functions that have no derivative at zero, where a number is not zero; spectra of constants contain zeros."""
+        w = self.writer
+        constant = f"np.fft.fft(np.full({w.lengths_text(shape)}, {self.number(0)}))"
+        given = w.pick((constant, f"({self.array(shape, 0)})", f"({self.array(shape, 0)}).imag * 1j"))
+        text = w.pick(
+            ("np.sqrt({0})", "({0}) ** 0.5", "0.1 * np.log({0})", "np.angle({0})", "np.conj({0}) / np.abs({0})")
+        )
+        taken = f"np.where(np.abs({given}) > 1e-9, {text.format(given)}, {self.number(0)})"
+        if w.chance(0.5):
+            return Expression(taken, 4.0)
+        return Expression(f"np.where(np.abs({given}) > 1e-9, bounded({text.format(given)} + {given}), 1j)", 1.0)
 
     def array_transform(self, shape: Shape, depth: int) -> Expression:
         """A Fourier transform along one axis."""
