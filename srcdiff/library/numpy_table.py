@@ -44,7 +44,7 @@ _OF_COMPLEX = (
     *("cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "diff", "ediff1d"),
     *("gradient", "isclose", "allclose", "apply_along_axis", "apply_over_axes", "linspace", "logspace", "geomspace"),
     *("tril_indices_from", "triu_indices_from", "diag_indices_from", "piecewise"),
-    *("sort", "argsort", "polyfit", "cov", "corrcoef"),
+    *("sort", "argsort", "sort_complex", "partition", "argpartition", "unique", "polyfit", "cov", "corrcoef"),
     *("put", "place", "putmask", "put_along_axis", "copyto", "nonzero", "flatnonzero", "argwhere", "take", "compress"),
     *("take_along_axis", "extract", "select", "choose", "fill_diagonal", "tril", "triu", "concatenate", "stack"),
     *("hstack", "vstack", "dstack", "column_stack", "block", "append", "insert", "delete", "resize", "pad"),
@@ -68,7 +68,7 @@ TAKES_COMPLEX = frozenset(
     for module, names in ((np, _OF_COMPLEX), (np.linalg, _OF_COMPLEX_MATRICES), (np.fft, _TRANSFORMS))
     for name in names
     if getattr(module, name, None) in FUNCTIONS
-) | {arranging.sliding_window_view, sorting.sort_in_place}
+) | {arranging.sliding_window_view, sorting.sort_in_place, sorting.partition_in_place}
 """The functions that support complex numbers. All others refuse them."""
 
 _SELECTIONS = (np.max, np.min, np.argmax, np.argmin, np.ptp, np.median, np.nanmax, np.nanmin, np.nanargmax)

@@ -66,6 +66,11 @@ def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *
     a[...] = sort(a, axis)
 
 
+def sort_complex(a: Any) -> Any:
+    found = sort(a)
+    return found if is_complex_type(found.dtype) else found.astype(np.complex128)
+
+
 def check_places(kth: Any, a: Any, axis: Any) -> None:
     n = a.size if axis is None else a.shape[axis]
     for k in np.ravel(kth) if is_array(kth) else (kth,):
@@ -131,7 +136,7 @@ def unique(
     is_first = np.empty(n, np.bool_)
     found = 0
     for k in range(n):
-        is_first[k] = k == 0 or a[order[k]] != a[order[k - 1]]
+        is_first[k] = k == 0 or is_other(a[order[k - 1]], a[order[k]])
         if is_first[k]:
             found += 1
     index = np.empty(found, np.int64)
@@ -159,9 +164,15 @@ def unique(
     return results
 
 
+def is_other(one: Any, other: Any) -> Any:
+    """Whether numbers differ. All NaN are equal, also if only a part of a complex number is NaN."""
+    return one != other and not (np.isnan(one) and np.isnan(other))
+
+
 FUNCTIONS: dict[Any, Any] = {
     np.argsort: argsort,
     np.sort: sort,
+    np.sort_complex: sort_complex,
     np.partition: partition,
     np.argpartition: argpartition,
     np.lexsort: lexsort,
