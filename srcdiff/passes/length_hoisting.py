@@ -30,9 +30,13 @@ def hoist_lengths(function: Function) -> Function:
                     known[operation.out] = named.setdefault((array, axis), Value(INT, operation.out.name))
                     gone.add(operation)
 
+    of_array: dict[Value, list[tuple[int, Dim]]] = {}
+    for place, ((array, axis), out) in enumerate(named.items()):
+        of_array.setdefault(array, []).append((place, Dim(out, array, axis)))
+
     def lengths_after(arrays: Iterable[Value]) -> list[Operation]:
-        chosen = set(arrays)
-        return [Dim(out, array, axis) for (array, axis), out in named.items() if array in chosen]
+        found = [one for array in dict.fromkeys(arrays) for one in of_array.get(array, ())]
+        return [length for _, length in sorted(found, key=lambda one: one[0])]
 
     operations = lengths_after(function.params)
     for operation in _without(function.body, gone).operations:

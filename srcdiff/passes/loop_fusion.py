@@ -52,12 +52,20 @@ _CHECKS = (2, 8, 32, 128)
 
 
 def fuse(function: Function, decisions: Decisions | None = None) -> Function:
+    if _count_loops(function) < 2:
+        return function
     return changed(function, body=_Fuse(function, decisions or Decisions()).block(function.body))
 
 
 def reverse_loops(function: Function) -> Function:
     """Loops that run backwards run forwards, where the order of their iterations does not matter."""
+    if not _count_loops(function):
+        return function
     return changed(function, body=_Reverse(function).block(function.body))
+
+
+def _count_loops(function: Function) -> int:
+    return sum(isinstance(o, Loop) for o in walk(function.body))
 
 
 class _Reverse:

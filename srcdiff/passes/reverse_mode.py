@@ -188,6 +188,8 @@ class Attempt:
 
 def rename_overwritten_arrays(reversal: Reversal) -> None:
     """Arrays that every iteration of a loop overwrites, copies, or chooses, become new ones: the old values stay."""
+    if not any(isinstance(o, Loop | Copy) for o in walk(reversal.function.body)):
+        return
     stay = [*reversal.wrt, *reversal.results, *(v for v, _ in reversal.seeds), *reversal.given]
     hoisted = hoist_lengths(reversal.function)
     renamed = rename_overwritten(copy_partially(fill_chosen_arrays(hoisted)), stay)
