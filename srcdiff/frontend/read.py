@@ -25,7 +25,16 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, holds_complex, leaf_types, loosened, of_parts
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import DRAWS, Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
+from srcdiff.frontend.domain.state import (
+    DRAWS,
+    WHOSE,
+    Found,
+    Frame,
+    IsMentioned,
+    IsWritten,
+    NeverReturns,
+    RecursionFound,
+)
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
 from srcdiff.frontend.interpreter.contents import contents_of_result
@@ -251,7 +260,7 @@ def _written_kinds(reader: Reader) -> frozenset[Any]:
     """The classes whose instances are written; `dict` if a dictionary of the caller is."""
     sites = {site.site if isinstance(site, KeysAtRunTime) else site for site in reader.stateful}
     of_arguments = any(isinstance(site, tuple) and site[0] == "argument" for site in sites)
-    return frozenset(reader.stateful | {dict}) if of_arguments else frozenset(reader.stateful)
+    return frozenset(reader.stateful | {dict} if of_arguments else reader.stateful) - {WHOSE}
 
 
 def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:

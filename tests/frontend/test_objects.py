@@ -1096,3 +1096,52 @@ def test_slices_of_instances():
     x = np.arange(6.0)
     assert srcdiff.differentiable(slices_of_instances, backend="python")(x, 4) == slices_of_instances(x, 4)
     srcdiff.check(slices_of_instances, x, 4, backend="python")
+
+
+class Sequence:
+    """NumPy's numbers take its instances for sequences: `np.float64(2.0) * vector` is an array."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, k):
+        return (self.x, self.y)[k]
+
+    def __mul__(self, h):
+        return Sequence(h * self.x, h * self.y)
+
+    __rmul__ = __mul__
+
+
+def times_sequence_in_loop(h):
+    t = 0.0
+    for k in range(3):
+        t += h * k
+    return (t * Sequence(h, 2.0)).x
+
+
+def times_sequence_after_branch(h):
+    s = h * h if h > 1.0 else 2.0
+    if s > 3.0:
+        s = s / 3.0
+    v = Sequence(h, 2.0)
+    return (max(s, 1.0) * v).x + ((v[0] if h > 1.0 else v[1]) * v).y + (v * np.sin(h)).x
+
+
+@pytest.mark.parametrize("function", [times_sequence_in_loop, times_sequence_after_branch])
+def test_numbers_of_python_are_multiplied_by_the_method_of_a_sequence(function):
+    expected = (function(1.3 + 1e-6) - function(1.3 - 1e-6)) / 2e-6
+    assert srcdiff.grad(function, backend="python")(1.3) == pytest.approx(expected, rel=1e-7)
+
+
+def test_numbers_of_numpy_before_a_sequence_are_refused():
+    def f(h):
+        return (np.sin(h) * Sequence(h, 2.0)).x
+
+    with pytest.raises(AttributeError):
+        f(1.3)
+    with pytest.raises(srcdiff.DifferentiationError, match="takes `Sequence` for a sequence"):
+        srcdiff.grad(f, backend="python")(1.3)

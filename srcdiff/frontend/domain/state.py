@@ -194,6 +194,10 @@ class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
         self.kind = kind
 
 
+WHOSE = "whose numbers are"
+"""The kind of `IsWritten` if an operator must know which numbers are Python's, also after branches and loops."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An outside instance, with its place and the name of the variable that contains it."""

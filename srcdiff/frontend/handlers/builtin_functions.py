@@ -70,7 +70,7 @@ from srcdiff.frontend.interpreter.made_dictionaries import (
     table_of_pairs,
 )
 from srcdiff.frontend.interpreter.materialization import forced
-from srcdiff.frontend.interpreter.number_kinds import numpys_own, unheld, wrapped
+from srcdiff.frontend.interpreter.number_kinds import is_pythons, numpys_own, pythons_own, unheld, wrapped
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array, truth_of
 from srcdiff.frontend.interpreter.presence import checked, needed
 from srcdiff.frontend.interpreter.representation import as_value
@@ -326,7 +326,9 @@ def one_of(reader: Reader, test: Abstract, a: Abstract, b: Abstract, node: ast.A
     if a is b:
         return a
     if is_single_number(a) and is_single_number(b):
-        return reader.apply("where", as_value(reader, test), as_number(reader, a, node), as_number(reader, b, node))
+        first, second = as_number(reader, a, node), as_number(reader, b, node)
+        chosen = reader.apply("where", as_value(reader, test), first, second)
+        return pythons_own(reader, chosen) if is_pythons(reader, a) and is_pythons(reader, b) else chosen
     choice = (reader.frame.number, "%choice")
 
     def side(x: Abstract) -> None:

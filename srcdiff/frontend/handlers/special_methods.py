@@ -21,9 +21,11 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import WHOSE, IsWritten
 from srcdiff.frontend.interpreter.comparisons import compare
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate
 from srcdiff.frontend.interpreter.instances import call_special, defines, in_class
+from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, in_place, operation, subscripts, unary_of
 from srcdiff.ir.nodes import Value
@@ -88,12 +90,28 @@ def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.
         )
 
 
+def require_no_sequence(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> None:
+    """Refuse a number of NumPy's on the left of an instance that NumPy would convert to an array of its elements."""
+    if not is_instance(right) or is_array(left) or not isinstance(left, Value | Static) or reader.frame.library:
+        return
+    is_sequence = all(in_class(class_of(right), name) is not MISSING for name in ("__len__", "__getitem__"))
+    if is_sequence and in_class(class_of(right), "__array_ufunc__") is MISSING and not is_pythons(reader, left):
+        if WHOSE not in reader.stateful:
+            raise IsWritten(WHOSE)
+        name = class_of(right).__name__
+        message = f"NumPy takes `{name}` for a sequence, because it defines `__len__` and `__getitem__`"
+        message += ", if the number on the left is NumPy's"
+        help_ = f"write `float(...)` around the number, or set `__array_ufunc__ = None` in `{name}`"
+        reader.refuse("SD102", node, message, help_=help_)
+
+
 @operation(Record, Object, Tuple)
 def binary_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
     """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)`. A subclass on the right is asked first."""
     require_no_array(reader, left, right, node)
+    require_no_sequence(reader, left, right, node)
     ways = [(left, f"__{_BINARY[op]}__", right), (right, f"__r{_BINARY[op]}__", left)]
     kinds = kind_of(left), kind_of(right)
     if kinds[0] is not None and kinds[0] is kinds[1]:

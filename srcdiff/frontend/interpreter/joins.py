@@ -45,6 +45,7 @@ from srcdiff.frontend.domain.state import (
     FIRST_CAUGHT,
     GOES_ON,
     RETURNS,
+    WHOSE,
     Cells,
     Location,
     State,
@@ -137,8 +138,8 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
 
 
 def asks_whose(reader: Reader) -> bool:
-    """Whether a `try` may need to know which numbers are Python's, so that branches and loops must track this."""
-    return bool(reader.context.handlers) or has_try(reader.frame.node)
+    """Whether a `try` or an operator needs to know whose numbers are, so that branches and loops must track this."""
+    return bool(reader.context.handlers) or has_try(reader.frame.node) or WHOSE in reader.stateful
 
 
 def note_mixed(reader: Reader, key: Location, values: list[Value]) -> None:
