@@ -27,6 +27,7 @@ from srcdiff.frontend.domain.lattice import describe, holds_complex, leaf_types,
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import (
     DRAWS,
+    EXACT,
     WHOSE,
     Found,
     Frame,
@@ -117,7 +118,7 @@ def read(
     branch or a loop, and is used, the code after it is read for each of them.
     """
     split: set[ast.AST] = set()
-    stateful: set[type] = set()
+    stateful: set[Any] = set()
     mentioned: dict[int, Found] = {}
     first: DifferentiationError | None = None
     while True:
@@ -125,7 +126,8 @@ def read(
         reader = Reader(
             Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, captured.told)
         )
-        reader.exact, reader.trusted, reader.split, reader.stateful = exact, inside is not None, split, stateful
+        reader.exact = exact or EXACT in stateful
+        reader.trusted, reader.split, reader.stateful = inside is not None, split, stateful
         reader.is_kernel, reader.error_model = kernel, error_model
         try:
             return _read(reader, captured, arguments, inside, derivative, mentioned.values())
@@ -260,7 +262,7 @@ def _written_kinds(reader: Reader) -> frozenset[Any]:
     """The classes whose instances are written; `dict` if a dictionary of the caller is."""
     sites = {site.site if isinstance(site, KeysAtRunTime) else site for site in reader.stateful}
     of_arguments = any(isinstance(site, tuple) and site[0] == "argument" for site in sites)
-    return frozenset(reader.stateful | {dict} if of_arguments else reader.stateful) - {WHOSE}
+    return frozenset(reader.stateful | {dict} if of_arguments else reader.stateful) - {WHOSE, EXACT}
 
 
 def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:

@@ -326,3 +326,44 @@ def test_elements_that_are_converted_to_floats_of_python_divide_as_these(
     value, gradient = srcdiff.value_and_grad(function, backend="python")(x, how)
     assert value == function(x, how)
     assert [expected, 0.0] == gradient.tolist()
+
+
+def adds_a_row_in_try(a):
+    for k in range(2):
+        try:
+            a[:, k] += np.sin(a[0:1, 0])
+            root = math.sqrt(a[0, 0])
+        except ValueError:
+            root = 0.0
+    return np.sum(a) + root
+
+
+def broadcasts_in_try(a):
+    try:
+        rows = a * a[:1] + a[:, :1]
+    except ValueError:
+        return np.sum(a)
+    return np.sum(rows * rows)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("function", [adds_a_row_in_try, broadcasts_in_try])
+def test_axes_of_length_one_are_broadcast_where_a_value_error_is_caught(function, sign):
+    a = sign * np.array([[0.4, 0.8], [1.5, 1.4]])
+    value, gradient = srcdiff.value_and_grad(function, backend="python")(a)
+    assert value == pytest.approx(function(a.copy()), rel=1e-14)
+    direction = np.array([[0.3, -1.0], [0.5, 0.2]])
+    slope = (function(a + 1e-6 * direction) - function(a - 1e-6 * direction)) / 2e-6
+    assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-6)
+
+
+def test_squeeze_of_an_unknown_axis_is_refused_where_a_value_error_is_caught():
+    def f(a):
+        try:
+            b = np.squeeze(a)
+        except ValueError:
+            return 0.0
+        return np.sum(b)
+
+    with pytest.raises(srcdiff.DifferentiationError, match="whether an axis has length one"):
+        srcdiff.grad(f, backend="python")(np.ones((2, 2)))

@@ -306,7 +306,7 @@ def arrays_in(x: Any) -> Iterator[Value]:
         yield from arrays_in(tuple(x.defaults.values()))
     elif isinstance(x, Partial):
         yield from arrays_in((x.function, x.args, tuple(x.keywords.values())))
-    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description | Layout):
+    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description | Layout | type):
         yield from arrays_in(tuple(getattr(x, f.name) for f in fields(x)))
 
 
@@ -384,6 +384,6 @@ def objects_in(x: Any) -> set[Object]:
             return objects_in(x.defaults)
         case Generated():
             return objects_in(x.bound)
-        case Static() | Poison() | Value() | Description() | Layout() | Lazy():
+        case Static() | Poison() | Value() | Description() | Layout() | Lazy() | type():
             return set()
     return set().union(*(objects_in(getattr(x, f.name)) for f in fields(x))) if is_dataclass(x) else set()

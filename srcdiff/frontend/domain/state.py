@@ -198,6 +198,10 @@ WHOSE = "whose numbers are"
 """The kind of `IsWritten` if an operator must know which numbers are Python's, also after branches and loops."""
 
 
+EXACT = "exact sizes"
+"""The kind of `IsWritten` if a `try` would catch the exception of an assumption about sizes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An outside instance, with its place and the name of the variable that contains it."""

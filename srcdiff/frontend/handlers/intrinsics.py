@@ -181,6 +181,9 @@ def call_axes_of_length_one(reader: Reader, node: ast.AST, a: Abstract) -> Abstr
         if guess:
             found.append(axis)
         if may_be_one(reader, key):
+            if reader.catching(ValueError) is not None:
+                message = "whether an axis has length one is not known here, and this `try` catches a `ValueError`"
+                reader.refuse("SD101", node, message, help_="pass `axis`")
             reader.assumes = not reader.exact
             differs = reader.apply("not_equal" if guess else "equal", reader.dim(array, axis), reader.const(1))
             length = "does not have length one" if guess else "has length one"

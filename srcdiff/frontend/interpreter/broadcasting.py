@@ -17,6 +17,7 @@ import numpy as np
 from srcdiff.frontend.domain.abstract_values import Lazy, Size
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.sizes import ONE, Key
+from srcdiff.frontend.domain.state import EXACT, IsWritten
 from srcdiff.frontend.interpreter.materialization import Places
 from srcdiff.ir.nodes import Formatted, Value
 from srcdiff.ir.types import FLOAT, NEGATIVE, TOO_LARGE
@@ -111,6 +112,8 @@ def require_equal(
     if a.key[0] == b.key[0] == "n":
         raise_with(reader, reader.const(True), exception, words())
         return
+    if not reader.exact and reader.catching(exception) is not None:
+        raise IsWritten(EXACT)  # the user's `try` would catch the exception if an axis of length one is broadcast
     reader.assumes = not reader.exact
     raise_with(reader, reader.apply("not_equal", a.value(), b.value()), exception, words())
     reader.equal_from_here(a.key, b.key)
