@@ -3,7 +3,9 @@
 import abc
 import dataclasses
 import functools
+import math
 import types
+from collections import namedtuple
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -718,6 +720,93 @@ def test_names_operators_and_cached_properties_mean_what_they_mean_in_python(fun
 def test_operators_and_calls_that_fail_in_python_are_refused(function, said):
     with pytest.raises(DifferentiationError, match=said):
         srcdiff.grad(function, backend="python")(1.5)
+
+
+# -- numbers of NumPy beside sequences ---------------------------------------------------------------------------------
+
+
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, k):
+        return (self.first, self.second)[k]
+
+    def __rmul__(self, factor):
+        return Pair(factor * factor * self.first, self.second)
+
+    def __gt__(self, number):
+        return self.first * self.second > number
+
+
+class AskedByNumpy(Pair):
+    __array_ufunc__ = None
+
+
+class NamedPair(namedtuple("NamedPair", "first second")):
+    def __rmul__(self, factor):
+        return NamedPair(factor * self.second, self.first)
+
+
+def scaled_in_a_loop(x, n):
+    scale = 0.5
+    for _ in range(n):
+        pair = Pair(x, 1.0)
+        scale = scale * math.sin(x)
+        pair = scale * pair
+    return pair.first
+
+
+def scaled_by_numpy_from_the_second_iteration_on(x, n):
+    pair, scale = Pair(x, 1.0), 0.5
+    for _ in range(n):
+        pair = scale * pair
+        scale = np.sin(scale)
+    return pair.first
+
+
+def scaled_on_two_paths(x, sine):
+    scale = 0.5 * x if x > 0.0 else x
+    if x < 5.0:
+        scale = sine(scale)
+    return (scale * Pair(x, 1.0)).first
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x: (x * Pair(x, 1.0)).first + (0.5 * Pair(x, 1.0)).first, (1.3,)),
+        (lambda x: (x * NamedPair(x, 1.0)).first, (1.3,)),
+        (lambda x: (np.sin(x) * AskedByNumpy(x, 1.0)).first, (1.3,)),
+        (lambda x: x if x < Pair(x, 3.0) else 2.0 * x, (1.3,)),
+        (scaled_in_a_loop, (1.3, 3)),
+        (lambda x: scaled_on_two_paths(x, math.sin), (1.3,)),
+    ],
+)
+def test_a_number_of_python_asks_a_sequence_on_its_right(function, args):
+    srcdiff.check(function, *args, wrt=0, backend="python")
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x: (np.sin(x) * Pair(x, 1.0)).first, (1.3,)),
+        (lambda x: (x * Pair(x, 1.0)).first, (np.float64(1.3),)),
+        (lambda x: (np.pi * x * np.float64(2.0) * NamedPair(x, 1.0)).first, (1.3,)),
+        (lambda x: (x[0] * Pair(x[1], 1.0)).first, (X,)),
+        (lambda x: x if np.sin(x) < Pair(x, 3.0) else 2.0 * x, (1.3,)),
+        (scaled_by_numpy_from_the_second_iteration_on, (1.3, 3)),
+        (lambda x: scaled_on_two_paths(x, np.sin), (1.3,)),
+    ],
+)
+def test_a_number_of_numpy_makes_an_array_of_a_sequence_on_its_right(function, args):
+    with pytest.raises((AttributeError, ValueError)):  # the array has no attribute, or no truth value
+        function(*args)
+    with pytest.raises(DifferentiationError, match="for a sequence"):
+        srcdiff.grad(function, backend="python")(*args)
 
 
 # -- changes between calls ---------------------------------------------------------------------------------------------

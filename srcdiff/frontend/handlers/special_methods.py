@@ -92,16 +92,19 @@ def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.
 
 def require_no_sequence(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> None:
     """Refuse a number of NumPy's on the left of an instance that NumPy would convert to an array of its elements."""
-    if not is_instance(right) or is_array(left) or not isinstance(left, Value | Static) or reader.frame.library:
+    kind = kind_of(right)
+    if kind is None or is_array(left) or not isinstance(left, Value | Static) or reader.frame.library:
         return
-    is_sequence = all(in_class(class_of(right), name) is not MISSING for name in ("__len__", "__getitem__"))
-    if is_sequence and in_class(class_of(right), "__array_ufunc__") is MISSING and not is_pythons(reader, left):
+    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    if not is_sequence or hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__"):
+        return
+    reader.assumes_pythons = True
+    if not is_pythons(reader, left):
         if WHOSE not in reader.stateful:
             raise IsWritten(WHOSE)
-        name = class_of(right).__name__
-        message = f"NumPy takes `{name}` for a sequence, because it defines `__len__` and `__getitem__`"
+        message = f"NumPy takes `{kind.__name__}` for a sequence, because it defines `__len__` and `__getitem__`"
         message += ", if the number on the left is NumPy's"
-        help_ = f"write `float(...)` around the number, or set `__array_ufunc__ = None` in `{name}`"
+        help_ = f"write `float(...)` around the number, or set `__array_ufunc__ = None` in `{kind.__name__}`"
         reader.refuse("SD102", node, message, help_=help_)
 
 
@@ -147,6 +150,7 @@ def comparison_operator(
     if names is None:
         return membership(reader, op, left, right, node) if isinstance(op, ast.In | ast.NotIn) else None
     require_no_array(reader, left, right, node)
+    require_no_sequence(reader, left, right, node)
     ways = [(left, names[0], right), (right, names[1], left)]
     if is_subclass_on_the_right(left, right):
         ways.reverse()
