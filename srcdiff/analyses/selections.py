@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import Alloc, Apply, Function, Loop, Push, Store, Value, walk
-from srcdiff.ir.types import is_float
+from srcdiff.ir.types import is_inexact
 
 _CHOOSE = frozenset(("maximum", "minimum", "fmax", "fmin", "clip", "heaviside", "where"))
 
@@ -33,7 +33,7 @@ def selected_values(function: Function) -> frozenset[Value]:
     found: set[Value] = set()
     while waiting:
         value = waiting.pop()
-        if is_float(value.type) and value not in found:
+        if is_inexact(value.type) and value not in found:
             found.add(value)
             if value in definitions:
                 waiting += definitions[value].args
