@@ -21,6 +21,7 @@ from srcdiff.diagnostics.options import (
 )
 from srcdiff.frontend.source.capture import WRITTEN_FOR, findable
 from srcdiff.library import composed
+from srcdiff.signature.conversion import as_gradient
 
 Function = Callable[..., Any]
 
@@ -113,7 +114,11 @@ class HessianProduct(Composed):
     def at(self, given: tuple[Any, ...], vector: Any) -> Any:
         """The product for all arguments of the function, by position."""
         dots = fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
-        return self.derivative.run_tangent(given, dots)
+        product = self.derivative.run_tangent(given, dots)
+        if self.derivative.specialised(given).kept_parts is None:
+            return product
+        active = [given[self.derivative.names.index(n)] for n in self.derivative.wrt]
+        return as_gradient(active[0] if self.gradient.single else tuple(active), product)
 
     @property
     def source(self) -> str:

@@ -20,7 +20,7 @@ from srcdiff.diagnostics import (
     DifferentiationError,
     Problem,
 )
-from srcdiff.frontend.boundary import parts_of_arguments, result_converter
+from srcdiff.frontend.boundary import kept_parts, parts_of_arguments, result_converter
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.source.guards import ChangedError
 from srcdiff.frontend.source.watch import Watch
@@ -82,6 +82,8 @@ class Specialisation:
             returned = compiled.form
         self.listed = result_converter(returned) or as_it_is
         """Converts the result, or its second part, to the structure that the function returns."""
+        self.kept_parts = kept_parts(returned)
+        """Puts the parts of a result that have no tangents into its tangent; None if not needed."""
         self.has_numbers = compiled.form is not None and any(
             isinstance(leaf, Value) and not isinstance(leaf.type, Array) for leaf in NODES.leaves(compiled.form)
         )
@@ -297,6 +299,9 @@ class Specialisation:
         if self.owner.jacobian:
             return self.as_jacobian(result)
         if self.owner.mode == "forward":
+            if self.kept_parts is not None and self.owner.with_value:
+                value, written, tangent, *rest = result
+                result = (value, written, self.kept_parts(value, tangent), *rest)
             parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
             return tuple(parts) if len(parts) > 1 else parts[0]
         if self.returns_lists:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,23 @@ def result_converter(x: Abstract) -> Converter | None:
         case Static() if not is_written(x):
             return lambda _: x.value
     return None
+
+
+def kept_parts(x: Abstract) -> Callable[[Any, Any], Any] | None:
+    """A function of a result and its tangent that puts the parts without tangents into the tangent; None if not needed.
+
+    These are the parts of an object of another package, except the first: the indices of a sparse array, for example.
+    """
+    if not isinstance(x, Parts):
+        return None
+    if x.layout.has_own_types:
+        return lambda value, tangent: (tangent[0], *[np.copy(v) if isinstance(v, np.ndarray) else v for v in value[1:]])
+    inner = [kept_parts(item) for item in x.items]
+    if not any(inner):
+        return None
+    return lambda value, tangent: tuple(
+        [t if keep is None else keep(v, t) for keep, v, t in zip(inner, value, tangent, strict=True)]
+    )
 
 
 def _rows(leaves: Sequence[Description], structure: Structure, result: Any) -> list[Any]:

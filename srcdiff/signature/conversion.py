@@ -11,7 +11,7 @@ from srcdiff.ir.types import FLOAT
 from srcdiff.signature.descriptions import Description, is_passed
 from srcdiff.signature.jit_classes import class_of_value
 from srcdiff.signature.standing_classes import standing
-from srcdiff.signature.structures import Layout
+from srcdiff.signature.structures import Layout, layout_of
 from srcdiff.signature.trees import parts_of
 
 Converter = Callable[[Any], Any]
@@ -102,3 +102,15 @@ def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:
         return layout.gradient(argument, [bar if c is None else c(part, bar) for c, part, bar in each])
 
     return convert
+
+
+def as_gradient(argument: Any, gradient: Any) -> Any:
+    """A gradient with the classes of the argument: objects of other packages come by the name of their first part."""
+    layout = layout_of(argument)
+    if layout is None or gradient is None:
+        return gradient
+    if layout.has_own_types:
+        parts = [gradient[layout.names[0]]] if isinstance(gradient, dict) else []
+        return layout.gradient(argument, [*parts, *[None] * (len(layout.names) - 1)]) if parts else gradient
+    each = zip(layout.taken_apart(argument), layout.taken_apart(gradient), strict=True)
+    return layout.made([as_gradient(part, bar) for part, bar in each])

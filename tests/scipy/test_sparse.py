@@ -284,12 +284,36 @@ def test_factorisations_are_used_again():
     assert not np.allclose(first.data, g(ROWS, B).data)
 
 
-def test_jacobians_and_products_with_the_hessian_have_the_parts_that_move():
+def test_jacobians_have_the_parts_that_move():
     blocks = srcdiff.jacobian(lambda a: a @ B, backend="python")(ROWS)
     expected = np.zeros((N, ROWS.nnz))
     for i in range(N):
         for k in range(ROWS.indptr[i], ROWS.indptr[i + 1]):
             expected[i, k] = B[ROWS.indices[k]]
     np.testing.assert_allclose(blocks["data"], expected)
-    product = srcdiff.hvp(lambda a: np.sum((a @ B) ** 2), backend="python")(ROWS, ROWS)
-    np.testing.assert_allclose(product["data"], 2.0 * (ROWS @ B) @ expected)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_product_with_the_hessian_has_the_class_of_its_argument(kind):
+    a, v = kind(DENSE), kind(DENSE) * 2.0
+    product = srcdiff.hvp(lambda a: np.sum((a @ B) ** 2), backend="python")(a, v)
+    assert type(product) is kind
+    np.testing.assert_allclose(product.toarray(), np.outer(2.0 * (v @ B), B) * (DENSE != 0.0), rtol=1e-12)
+    of_both, more = srcdiff.hvp(lambda t: np.sum((t["a"] @ t["x"]) ** 2), backend="python")(
+        {"a": a, "x": B}, {"a": v, "x": 0.0 * B}
+    ).values()
+    assert type(of_both) is kind
+    np.testing.assert_allclose(of_both.toarray(), product.toarray(), rtol=1e-12)
+    np.testing.assert_allclose(more, 2.0 * (v.T @ (a @ B) + a.T @ (v @ B)), rtol=1e-12)
+
+
+def test_a_tangent_has_the_class_and_the_elements_of_the_value():
+    def f(a, x):
+        return {"sum": a + a * x[0], "diagonals": sparse.diags([x, x[1:]], [0, 1]), "size": 3}
+
+    value, tangent = srcdiff.jvp(f, (ROWS, B), (2.0 * ROWS, 3.0 * B), backend="python")
+    assert type(tangent["sum"]) is type(value["sum"]) is sparse.csr_array
+    np.testing.assert_allclose(tangent["sum"].toarray(), DENSE * (2.0 + 5.0 * B[0]), rtol=1e-12)
+    np.testing.assert_allclose(tangent["diagonals"].toarray(), 3.0 * value["diagonals"].toarray(), rtol=1e-12)
+    tangent["sum"].indices[:] = 0
+    assert np.array_equal(value["sum"].indices, ROWS.indices)
