@@ -105,8 +105,9 @@ class Sparse:
 
     def multiply(self: Any, other: Any) -> Any:
         if isinstance(other, Sparse):
-            other = self.like_self(other)
-            return self.with_elements(self.elements * other.elements)
+            own = self.in_rows_or_columns()
+            other = own.like_self(other)
+            return own.with_elements(own.elements * other.elements)
         if not is_array(other):
             return self.scaled(other)
         found = self.tocoo()
@@ -116,6 +117,10 @@ class Sparse:
             if self.is_matrix
             else CooArray(values, found.row, found.col, self.shape)
         )
+
+    def in_rows_or_columns(self: Any) -> Any:
+        """The array that is added or multiplied: SciPy compresses arrays by coordinates."""
+        return self
 
     def like_self(self: Any, other: Any) -> Any:
         """The other array, which must have the same sparsity without duplicates."""
@@ -135,8 +140,9 @@ class Sparse:
 
     def __add__(self: Any, other: Any) -> Any:
         if isinstance(other, Sparse):
-            other = self.like_self(other)
-            return self.with_elements(self.elements + other.elements)
+            own = self.in_rows_or_columns()
+            other = own.like_self(other)
+            return own.with_elements(own.elements + other.elements)
         if not is_array(other):
             unsupported("a sparse array plus a number")
         return self.toarray() + other
@@ -452,9 +458,8 @@ class Coo(Triplets):
             else CooArray(data, self.row, self.col, self.shape)
         )
 
-    def like_self(self: Any, other: Any) -> Any:
-        unsupported("a sum or a product of sparse arrays by coordinates (use `tocsr`)")
-        return other
+    def in_rows_or_columns(self: Any) -> Any:
+        return self.tocsr()
 
     def transpose(self: Any, axes: Any = None, copy: Any = False) -> Any:
         rows, columns = self.shape

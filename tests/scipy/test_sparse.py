@@ -66,6 +66,11 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {
     ),
     "product by columns": (lambda a, x: np.sum((a @ WIDE).data ** 2 * (a @ WIDE).indices) * x[0], COLUMNS, B),
     "product with its transpose": (lambda a, x: np.sum((a.T @ (a * x[0])).data ** 2), ROWS, B),
+    "sum of coordinates": (
+        lambda a, x: np.sum((a + a.tocsc() * x[0]).data ** 2) + np.sum((a - 2 * a).multiply(a).data ** 3),
+        ROWS.tocoo(),
+        B,
+    ),
     "product of coordinates": (lambda a, x: np.sum((a @ a).toarray() ** 2) * x[0], ROWS.tocoo(), B),
     "product of matrices": (lambda a, x: np.sum((a * a).data ** 2) * x[0], sparse.csr_matrix(DENSE), B),
     "rows": (lambda a, x: np.sum(a[1:4].data ** 2) * x[0] + np.sum((a[-2:] @ a).data) + np.sum(a[:2] @ x), ROWS, B),
