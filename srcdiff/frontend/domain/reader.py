@@ -172,6 +172,8 @@ class Reader(Shapes):
         # -- loops
         self.learned: dict[Any, dict[Any, Description]] = {}
         """The values that a loop was found to carry, for its next reading."""
+        self.unsettled: set[Any] = set()
+        """Loops whose carried values reach no fixed point."""
         self.not_pythons: set[Any] = set()
         """Loop-carried numbers that are Python's before the loop, but not in all iterations."""
         self.sure: set[ast.AST] = set()

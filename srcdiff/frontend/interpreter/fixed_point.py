@@ -50,6 +50,7 @@ from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
 _MOST_READINGS = 25  # of one loop; types only widen, so a few readings suffice
+_MOST_READINGS_AGAIN = 4  # of a loop that has reached no fixed point before: around it, there may be more loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ def read_loop(
         before = replace(before, doubts=attempt.after.doubts, same_lists=attempt.after.same_lists)
         if attempt.carried == carried and not attempt.again:
             break
-        if iteration > _MOST_READINGS:
+        if iteration > (_MOST_READINGS_AGAIN if place in reader.unsettled else _MOST_READINGS):
+            reader.unsettled.add(place)
             refuse_unsettled(reader, node, before.cells, carried, attempt)
         carried = next_guess(reader, before.cells, carried, attempt, statement)
     reader.learned[place] = carried
