@@ -381,7 +381,7 @@ def vector_norm(x: Any, ord: Any, axis: Any, keepdims: Any) -> Any:  # noqa: A00
     if ord == -np.inf:
         return np.min(np.abs(x), axis=axis, keepdims=keepdims)
     if ord == 0:
-        return np.sum((x != 0).astype(float_type(x.dtype)), axis=axis, keepdims=keepdims)
+        return np.sum((x != 0).astype(real_type(float_type(x.dtype))), axis=axis, keepdims=keepdims)
     if ord == 1:
         return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
     return np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)

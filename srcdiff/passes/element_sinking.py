@@ -138,7 +138,7 @@ class _Picking:
             case Apply(primitive="divide", args=(_, by)):
                 return by in self.active
             case Apply(primitive="power" | "float_power", args=(_, exponent)):
-                return exponent not in self.constants or self.constants[exponent] < 1
+                return exponent not in self.constants or self.constants[exponent].real < 1
         return isinstance(step, Apply) and step.primitive in _SINGULAR
 
     def is_whole(self, bounds: Bounds | None, size: Value) -> bool:

@@ -278,11 +278,9 @@ class _Together:
         if any(isinstance(o, Call) and o.function in self.known for o in walk(found.body)):
             raise _NotJointError
         values = inline(found, [*inputs, *given.values(), *shadows.values()], builder)
-        zero = builder.const(0.0)
-        bars = dict(zip(used, values[len(block.yields) :], strict=True))
-        return _Swept(
-            list(builder.operations), tuple(values[: len(block.yields)]), [bars.get(p, zero) for p in self.numbers]
-        )
+        found_bars = dict(zip(used, values[len(block.yields) :], strict=True))
+        bars = [found_bars[p] if p in found_bars else builder.zero(p.type) for p in self.numbers]
+        return _Swept(list(builder.operations), tuple(values[: len(block.yields)]), bars)
 
     def with_constants(self, block: Block) -> Block:
         """The block with the constants that it uses, which simplify its adjoint."""

@@ -375,6 +375,31 @@ def zeroabs(z):
     return np.abs(z[1]) + np.abs(z[1]) ** 2 + (z[0] * z[1]).real
 
 
+@prog(planar(3))
+def constant_powers(z):
+    w = z ** (1 + 2j)
+    v = np.float_power(z, 2)
+    return np.sum(0.7 * w.real + w.imag - v.real * v.imag)
+
+
+@prog(planar(3))
+def counted_numbers(z):
+    return max(np.linalg.norm(z, 0), 1.0) * np.abs(z[0])
+
+
+@prog(0.3 + 0.5j, 0.4)
+def recursion_that_only_reads(z, x):
+    def step(size, depth):
+        nonlocal x
+        if depth <= 0:
+            return
+        x = 0.5
+        step(z - np.empty(4), depth - 1)
+
+    step(0.5, 2)
+    return abs(z) * x
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS)
 def test_derivatives_agree_with_differences(function, arguments):
     srcdiff.check(function, *arguments, wrt=tuple(range(len(arguments))), backend="python")
