@@ -74,6 +74,7 @@ from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
+from srcdiff.passes.skipped_work import do_skipped_work
 from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
 from srcdiff.passes.strong_zeros import choose_zeros
 from srcdiff.passes.symmetric_pairs import add_to_first_of_pairs
@@ -223,6 +224,12 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 DIFFERENTIATE = (
     NESTED_DERIVATIVES,
     *CLEAN_UP,
+    Pass(
+        "skipped work",
+        each(do_skipped_work, wrt),
+        "tests for equality that only save work do not decide the derivative",
+        mode("reverse", "pullback", "forward"),
+    ),
     Pass("parallel claims", check_claims, "iterations of `prange` do not depend on each other"),
     Pass("early checks", each(check_early, named), "check lengths before the loops that repeat it"),
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),

@@ -16,14 +16,14 @@ from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Apply, Function, If, Operation, Store, Value, walk
 from srcdiff.ir.types import is_inexact
 
-_EQUALITIES = {"equal": "==", "not_equal": "!="}
+EQUALITIES = {"equal": "==", "not_equal": "!="}
 _CONNECTIVES = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
 
 
 def equality_tests(function: Function, inputs: Sequence[Value], outputs: Iterable[Value]) -> list[Span]:
     """The places of the tests, each line once, in order. Tests that the user has not written are not among them."""
     operations = list(walk(function.body))
-    if not any(isinstance(o, Apply) and o.primitive in _EQUALITIES for o in operations):
+    if not any(isinstance(o, Apply) and o.primitive in EQUALITIES for o in operations):
         return []
     sites = points_to(function)
     varied = varied_values(function, inputs, sites)
@@ -32,7 +32,7 @@ def equality_tests(function: Function, inputs: Sequence[Value], outputs: Iterabl
     found: dict[Span, None] = {}
     for operation in operations:
         match operation:
-            case Apply(primitive=primitive, args=args) if primitive in _EQUALITIES:
+            case Apply(primitive=primitive, args=args) if primitive in EQUALITIES:
                 if _is_of_varied(operation, varied) and operation.span is not None:
                     tests[operation.out] = {operation.span: None}
             case Apply(primitive=primitive, args=args) if primitive in _CONNECTIVES:
@@ -41,7 +41,7 @@ def equality_tests(function: Function, inputs: Sequence[Value], outputs: Iterabl
                     tests[operation.out] = joined
             case Apply(primitive="where", args=(condition, *_), out=out) if out in active:
                 found |= tests.get(condition, {})
-            case If(condition=condition) if condition in tests and _changes_active(operation, active):
+            case If(condition=condition) if condition in tests and changes_active(operation, active):
                 found |= tests[condition]
     lines = {(span.file, span.line): span for span in found}
     return [lines[key] for key in sorted(lines)]
@@ -51,12 +51,12 @@ def _is_of_varied(operation: Apply, varied: set[Value]) -> bool:
     """Whether it compares a number that depends on the inputs, as its line says; `x != x` asks for NaN."""
     first, second = operation.args
     text = "" if operation.span is None else operation.span.text
-    is_written = any(sign in text for sign in _EQUALITIES.values())
+    is_written = any(sign in text for sign in EQUALITIES.values())
     is_active = any(a in varied and is_inexact(a.type) for a in operation.args)
     return is_written and is_active and first is not second
 
 
-def _changes_active(operation: If, active: Activity) -> bool:
+def changes_active(operation: If, active: Activity) -> bool:
     """Whether a branch decides something that has a derivative."""
     inner: list[Operation] = [o for block in operation.blocks() for o in walk(block)]
     writes = any(isinstance(o, Store) and active.memory(o.array) for o in inner)

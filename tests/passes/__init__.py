@@ -86,6 +86,7 @@ from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
+from srcdiff.passes.skipped_work import do_skipped_work
 from srcdiff.passes.small_arrays import replace_small_arrays
 from srcdiff.passes.strong_zeros import choose_zeros
 from srcdiff.passes.symmetric_pairs import add_to_first_of_pairs
@@ -183,6 +184,7 @@ PASSES: dict[str, Run] = {
     "truth_values": each(choose_by_truth_values),
     "simplify": each(simplify),
     "single_iterations": each(branch_on_single_iterations),
+    "skipped_work": each(do_skipped_work, "wrt"),
     "small_arrays": each(replace_small_arrays, "alone"),
     **DERIVATIVES,
 }
