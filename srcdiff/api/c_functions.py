@@ -104,6 +104,8 @@ class CFunction:
         name = self.derivative.function.__name__ if name is None else name
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise ValueError(f"{name!r} is not a name in C: pass `name`")
+        if c_library.is_taken(name):
+            raise ValueError(f"C and its library have the name {name!r}: pass another as `name`")
         title = f"The value and the gradient of `{self.derivative.function.__name__}{self.derivative.signature}`."
         title = printable(title).replace("*/", "* /")
         parameters = [f" *   x[{k}]  {printable(n)}".replace("*/", "* /") for k, n in enumerate(self.flat.names)]

@@ -1,5 +1,6 @@
 """Exported libraries run in C programs without Python, and give the same numbers as the function in Python."""
 
+import ctypes
 import shutil
 import subprocess
 
@@ -181,6 +182,22 @@ def test_linear_algebra_by_the_blas_of_the_machine(tmp_path):
     assert "python" not in needed.lower()
 
 
+def shapes(p, flat):
+    table = (p["a"] * 2.0).reshape(2, 3)
+    stacked = table.reshape(-1)[1:] * flat.reshape(3, 2).T.ravel()[1:]
+    return np.sum(stacked**2)
+
+
+def test_arrays_with_other_shapes(tmp_path):
+    c = srcdiff.grad(shapes).cfunc({"a": np.linspace(0.5, 2.0, 6)}, np.arange(6.0))
+    library = ctypes.CDLL(str(c.export(tmp_path)))
+    value, gradient = ctypes.c_double(), np.zeros(c.n)
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in (c.flat.x, gradient)]
+    assert library.shapes(ctypes.c_int64(c.n), *pointers, ctypes.byref(value), None) == 0
+    expected, slope = c(c.flat.x)
+    np.testing.assert_allclose([value.value, *gradient], [expected, *slope], rtol=1e-13)
+
+
 def cube(x, y):
     if np.sum(x) > 100.0:
         raise ValueError(f"{np.sum(x)} is too large")  # a message that Python would build
@@ -224,4 +241,7 @@ def test_what_needs_python_is_refused_with_a_reason(tmp_path):
         srcdiff.grad(printed).cfunc(1.0).export(tmp_path)
     with pytest.raises(ValueError, match="'<lambda>' is not a name in C: pass `name`"):
         srcdiff.grad(lambda x: x * x).cfunc(1.0).export(tmp_path)
+    for name in ("exp", "double", "main", "index"):
+        with pytest.raises(ValueError, match=f"C and its library have the name {name!r}: pass another as `name`"):
+            srcdiff.grad(cube).cfunc(np.zeros(2), np.ones(2)).export(tmp_path, name)
     assert not [*tmp_path.iterdir()]

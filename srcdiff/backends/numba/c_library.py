@@ -1,11 +1,13 @@
 """Shared libraries with a function for C, which need neither Python nor Numba when they run.
 
-Numba compiles the function to an object file. What that file calls of Numba is the allocation of arrays, which the C
-text below does by `malloc`; then a C compiler links both. Arrays that the function reads are data of the C text.
+Numba compiles the function to an object file. What that file calls of Numba is the allocation and the shapes of arrays,
+which the C text below has; then a C compiler links both. Arrays that the function reads are data of the C text.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import re
 import shutil
 import subprocess
@@ -61,6 +63,29 @@ void NRT_MemInfo_call_dtor(struct memory *of) {{
     free(of);
 }}
 
+/* The steps of an array that is read with another shape; 0 if its elements do not lie in memory like that. */
+int numba_attempt_nocopy_reshape(intptr_t axes, const intptr_t *shape, const intptr_t *steps, intptr_t new_axes,
+                                 const intptr_t *new_shape, intptr_t *new_steps, intptr_t item, int is_fortran) {{
+    intptr_t count = 1, new_count = 1, left = 1, step = item, k = axes;
+    for (intptr_t j = 0; j < axes; j++) count *= shape[j];
+    for (intptr_t j = 0; j < new_axes; j++) new_count *= new_shape[j];
+    if (count != new_count || is_fortran) return 0;
+    for (intptr_t j = new_axes - 1; j >= 0; j--) {{
+        if (count != 0 && left == 1 && new_shape[j] != 1) {{ /* the next axes that are one row of elements in memory */
+            while (shape[--k] == 1);
+            left = shape[k];
+            step = steps[k];
+            for (; k > 0 && (shape[k - 1] == 1 || steps[k - 1] == left * step); k--) left *= shape[k - 1];
+        }}
+        new_steps[j] = step;
+        if (count == 0) continue;
+        if (left % new_shape[j]) return 0;
+        left /= new_shape[j];
+        step *= new_shape[j];
+    }}
+    return 1;
+}}
+
 /* Numba builds the message of an exception by these, after the call and in Python only: never here. */
 {never_called}void *PyExc_RuntimeError;
 
@@ -86,8 +111,35 @@ no library for C has."""
 _NEEDS_PYTHON = re.compile(r"undefined reference to [`'](\S+?)'")
 
 
+_KEYWORDS = {
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
+    "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit", "export",
+    "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable",
+    "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
+    "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "struct", "switch",
+    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+}  # fmt: skip
+"""Names that no function can have in C or in C++, whose programs use the header too."""
+
+
 class NotLinkedError(Exception):
     """The function cannot be linked without Python. The message says why."""
+
+
+def is_taken(name: str) -> bool:
+    """Whether C or its library has the name: a second function `exp` would be called by all of the program.
+
+    >>> is_taken("exp"), is_taken("double"), is_taken("misfit")
+    (True, True, False)
+    """
+    if name in _KEYWORDS:
+        return True
+    for library in ("libc.so.6", "libm.so.6"):
+        with contextlib.suppress(OSError, AttributeError):
+            getattr(ctypes.CDLL(library), name)
+            return True
+    return False
 
 
 def build(
