@@ -102,13 +102,18 @@ class Flat:
 
     @contextlib.contextmanager
     def place(self) -> Iterator[None]:
-        """Exceptions get a note with the user's function and its line: compiled code is in no traceback."""
+        """Exceptions get a note with the user's function and its line: compiled code is in no traceback.
+
+        An exception that passes several places, such as a constraint and the optimiser itself, keeps the first note.
+        """
+        caller = f"called by {self.caller}"
         try:
             yield
         except DifferentiationError:
             raise  # it shows the line
         except Exception as error:
-            error.add_note(f"in {written.place_of(self.of)}, called by {self.caller}")
+            if not any(note.endswith(caller) for note in getattr(error, "__notes__", ())):
+                error.add_note(f"in {written.place_of(self.of)}, {caller}")
             raise
 
     def value(self, x: Any) -> Any:

@@ -8,11 +8,9 @@ from typing import Any
 
 import lmfit
 import numpy as np
+from lmfit.minimizer import SCALAR_METHODS
 
 from srcdiff.bridges.flat_functions import Flat, Function, bound, short_name
-
-_RESIDUALS = {"leastsq", "least_squares"}
-_GRADIENTS = {"cg", "bfgs", "lbfgsb", "tnc", "slsqp"}
 
 
 def minimize(
@@ -34,8 +32,9 @@ def minimize(
             floats.
         x0: The parameters to start from: a number, an array, or a structure of these.
         args: The other arguments of `residuals`.
-        method: A method of lmfit. Those for least squares get the Jacobian, `"cg"`, `"bfgs"`, `"lbfgsb"`, `"tnc"` and
-            `"slsqp"` the gradient of the sum of squares, and the others no derivatives.
+        method: A method of lmfit. Those for least squares get the Jacobian. `"cg"`, `"bfgs"`, `"lbfgsb"`, `"newton"`,
+            `"tnc"` and `"slsqp"` get the gradient of the sum of squares, unless `reduce_fcn` replaces this sum. The
+            others get no derivatives.
         lower: Lower bounds with the structure of the parameters. A bound is a number, an array, or None.
         upper: Upper bounds.
         fixed: Names of parameters that keep their values.
@@ -69,13 +68,22 @@ def minimize(
 
     if "Dfun" in further or "jac" in further:
         raise TypeError("the Jacobian is computed by srcdiff: use `lmfit.minimize` to pass your own")
-    if method in _RESIDUALS:
+    if method.lower().startswith(("leasts", "least_s")):
         further["Dfun"] = jacobian
-    elif method in _GRADIENTS:
+    elif further.get("reduce_fcn") is None and _takes_gradient(method):
         further["Dfun"] = gradient
-    result: Any = lmfit.minimize(lambda given: flat.values(vector(given)), params, method=method, **further)
+    with flat.place():
+        result: Any = lmfit.minimize(lambda given: flat.values(vector(given)), params, method=method, **further)
     result.view, result.fitted = flat.view, flat.view.unravel(vector(result.params))
     return result
+
+
+def _takes_gradient(method: str) -> bool:
+    """Whether lmfit calls `scipy.optimize.minimize`, by a beginning of the name that it or SciPy has for the method.
+
+    lmfit drops gradients that the method does not use.
+    """
+    return any(name.lower().startswith(method.lower()) for names in SCALAR_METHODS.items() for name in names)
 
 
 def _names(flat: Flat) -> list[str]:

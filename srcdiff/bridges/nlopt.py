@@ -62,13 +62,16 @@ def minimize(
         if not hasattr(problem, f"set_{name}"):
             raise TypeError(f"NLopt has no setting {name!r}")
         getattr(problem, f"set_{name}")(value)
-    try:
-        x = problem.optimize(flat.view.x)
-    except Exception as error:
-        raise (raised or [error])[0] from None
-    code = problem.last_optimize_result()
+    with flat.place():
+        try:
+            x = problem.optimize(flat.view.x)
+        except Exception as error:
+            if not raised and problem.get_errmsg():
+                error.add_note(problem.get_errmsg())  # NLopt's exceptions have no words
+            raise (raised or [error])[0] from None
+    code, fun = problem.last_optimize_result(), float(problem.last_optimum_value())
     names = {getattr(nlopt, name): name for name in _RESULTS if hasattr(nlopt, name)}
-    return Result(flat.view, x, float(problem.last_optimum_value()), code in range(1, 5), names.get(code, ""), problem)
+    return Result(flat.view, x, fun, code in range(1, 5) and bool(np.isfinite(fun)), names.get(code, ""), problem)
 
 
 _RESULTS = (

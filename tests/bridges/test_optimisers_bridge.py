@@ -65,10 +65,10 @@ SOLUTION = [1.0, 4.74299963, 3.82114998, 1.37940829]
 class TestNLopt:
     @pytest.fixture(autouse=True)
     def _bridge(self):
-        pytest.importorskip("nlopt")
+        library = pytest.importorskip("nlopt")
         from srcdiff.bridges import nlopt
 
-        self.bridge = nlopt
+        self.bridge, self.invalid = nlopt, library.invalid_argument
 
     @pytest.mark.parametrize("algorithm", ["LD_LBFGS", "LD_TNEWTON", "LN_NELDERMEAD"])
     def test_algorithms_with_and_without_gradients(self, algorithm):
@@ -88,9 +88,29 @@ class TestNLopt:
         )
         np.testing.assert_allclose(found.x, SOLUTION, rtol=1e-5)
 
+    def test_exceptions_of_constraints_name_the_constraint(self):
+        def above(p):
+            if p["x"] > 0.5:
+                raise RuntimeError("of the constraint")
+            return p["x"] - 1.0
+
+        with pytest.raises(RuntimeError, match="of the constraint") as caught:
+            self.bridge.minimize(
+                lambda p: (p["x"] - 3.0) ** 2, {"x": 0.0}, algorithm="LD_SLSQP", below=[above], backend="python"
+            )
+        assert 1 == len(caught.value.__notes__)
+        assert ".above`" in caught.value.__notes__[0]
+
+    def test_nan_is_no_success(self):
+        assert not self.bridge.minimize(lambda p: np.log(p["x"]), {"x": -1.0}, backend="python").success
+
     def test_exceptions_and_bad_arguments(self):
         with pytest.raises(KeyError, match="of the user"):
             self.bridge.minimize(raises, {"x": 2.0})
+        with pytest.raises(self.invalid) as caught:
+            self.bridge.minimize(lambda p: p["x"] ** 2, {"x": 2.0}, lower={"x": 3.0}, backend="python")
+        assert caught.value.__notes__[0] == "bounds 0 fail 3 <= 2 <= inf"
+        assert "called by NLopt" in caught.value.__notes__[1]
         with pytest.raises(ValueError, match="no algorithm 'BFGS'"):
             self.bridge.minimize(misfit, start(), (T, MEASURED), "BFGS")
         with pytest.raises(TypeError, match="no setting 'tol'"):
@@ -147,6 +167,29 @@ class TestLmfit:
         assert_found(found.fitted)
         assert ["decay_rate", "decay_levels_0", "decay_levels_1"] == [*found.params]
         assert found.nfev < 600
+
+    @pytest.mark.parametrize("method", ["newton", "L-BFGS-B", "BFGS"])
+    def test_gradients_reach_methods_by_all_their_names(self, method):
+        found = self.bridge.minimize(residuals, start(), (T, MEASURED), method, backend="python")
+        assert_found(found.fitted)
+        assert found.njev > 0
+        assert found.nfev < 60
+
+    def test_another_function_than_the_sum_of_squares_has_no_gradient_of_that_sum(self):
+        def line(p, t, measured):
+            return p["a"] + p["b"] * t - measured
+
+        t = np.linspace(0.0, 1.0, 11)
+        measured = 1.0 + 2.0 * t
+        measured[3] = 50.0  # the sum of absolute values ignores it
+        absolute = {"reduce_fcn": lambda r: np.sum(np.sqrt(r * r + 1e-4))}
+        found = self.bridge.minimize(line, {"a": 0.0, "b": 0.0}, (t, measured), "bfgs", **absolute, backend="python")
+        np.testing.assert_allclose([found.fitted["a"], found.fitted["b"]], [1.0, 2.0], atol=0.01)
+
+    def test_nan_gets_the_exception_of_lmfit_with_the_line(self):
+        with pytest.raises(ValueError, match="NaN values detected") as caught:
+            self.bridge.minimize(lambda p: np.array([np.log(p["x"])]), {"x": -1.0}, backend="python")
+        assert "called by lmfit" in caught.value.__notes__[0]
 
     def test_fixed_parameters_and_errors(self):
         found = self.bridge.minimize(
