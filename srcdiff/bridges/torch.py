@@ -113,6 +113,17 @@ class TorchFunction:
             flat = self.flat[call] = TorchFunction(written.flattened(self.f, name, call, count), shape)
         return flat(*[leaf for _, leaf in leaves])
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchFunction:
+        """Copies of a module share its functions, as they share functions of Python."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Another process makes it again from the function, or imports it by its name if it is a decorated function."""
+        module = inspect.getmodule(self.f)
+        if getattr(module, self.f.__name__, None) is self:
+            return self.f.__qualname__
+        return functools.partial(function, shape=self.shape), (self.f,)
+
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.torch.function({self.name})>"
 
@@ -480,7 +491,7 @@ def _value(kind: _Kind, a: Any, *, is_array: bool = False) -> Any:
     """An argument of an operator as the function gets it."""
     if not kind.is_tensor:
         return a
-    return a.item() if kind.is_number and not is_array else a.detach().numpy()
+    return a.item() if kind.is_number and not is_array else a.detach().resolve_neg().numpy()
 
 
 def _example(kind: _Kind, a: Any) -> Any:

@@ -1,5 +1,7 @@
 """Functions of srcdiff as operators of PyTorch: its own checks of operators and gradients pass. Run by .ci/bridges."""
 
+import copy
+import pickle
 from collections import namedtuple
 from dataclasses import dataclass
 
@@ -366,6 +368,38 @@ def test_read_only_memory_is_read():
     with pytest.warns(UserWarning, match="not writable"):
         x = torch.from_numpy(array)
     assert function(loss)(x, 2.0, 1.0).item() == loss(array, 2.0, 1.0)
+
+
+def test_negative_bits_of_complex_pipelines():
+    """PyTorch's imaginary parts of conjugates are views that change the sign later, also where they are adjoints."""
+    cubes = function(lambda x: x**3, shape=lambda x: x.shape)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    view = torch.complex(x, 2.0 * x).conj().imag
+    assert view.is_neg()
+    (slope,) = torch.autograd.grad(cubes(view).sum(), x)
+    assert slope.tolist() == [-24.0, -96.0]
+    bar = torch.complex(x, 2.0 * x).detach().conj().imag
+    (slope,) = torch.autograd.grad(cubes(x), x, bar)
+    assert slope.tolist() == [-6.0, -48.0]
+
+
+def squares(x):
+    return np.sum(x * x)
+
+
+@function
+def halved(x):
+    return 0.5 * np.sum(x)
+
+
+def test_functions_are_copied_with_modules_and_pickled():
+    module = torch.nn.Module()
+    module.loss = function(squares)
+    x = torch.ones(2, dtype=torch.float64)
+    assert copy.deepcopy(module).loss is module.loss
+    module.loss(x)
+    assert pickle.loads(pickle.dumps(module)).loss(x) == module.loss(x)
+    assert pickle.loads(pickle.dumps(halved)) is halved
 
 
 def test_nan_is_a_value():
