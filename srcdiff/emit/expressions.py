@@ -299,13 +299,15 @@ def kind_of(dtype: str) -> str:
 
 
 def _complex_literal(value: complex) -> tuple[str, int]:
-    """`2j`, `(1+2j)`, or a call of `complex` where a literal cannot express the value or the sign of a zero."""
-    text = repr(value)
-    is_exact = math.copysign(1.0, value.real) == 1.0 or value.real != 0
-    if not (math.isfinite(value.real) and math.isfinite(value.imag) and is_exact):
-        parts = (f'float("{x!r}")' if not math.isfinite(x) else repr(x) for x in (value.real, value.imag))
-        return f"complex({', '.join(parts)})", ATOM
-    return text, _UNARY_MINUS if text.startswith("-") else ATOM
+    """`2j`, `-2j`, `(1+2j)`, or a call of `complex` where a literal cannot express the value or the sign of a zero."""
+    real_is_minus, imag_is_minus = (math.copysign(1.0, part) < 0.0 for part in (value.real, value.imag))
+    if math.isfinite(value.real) and math.isfinite(value.imag):
+        if value.real == 0.0 and real_is_minus == imag_is_minus:
+            return (f"-{-value!r}", _UNARY_MINUS) if imag_is_minus else (repr(value), ATOM)
+        if value.real != 0.0 and (value.imag != 0.0 or not imag_is_minus):
+            return repr(value), ATOM
+    parts = (f'float("{x!r}")' if not math.isfinite(x) else repr(x) for x in (value.real, value.imag))
+    return f"complex({', '.join(parts)})", ATOM
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:

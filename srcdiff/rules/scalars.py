@@ -132,8 +132,10 @@ elementwise("logaddexp2(x, y)",   x="exp2(x - out if isfinite(out) else log_x)",
 elementwise("sin(x)",          x="cos(x)")
 elementwise("cos(x)",          x="-sin(x)")
 elementwise("tan(x)",          x="1.0 + out * out",                     on=INSIDE_ONE)
-elementwise("arcsin(x)",       x="1.0 / sqrt((1.0 - x) * (1.0 + x))",   on=INSIDE_ONE, at=[edge(x=1.0, x_bar=inf)])
-elementwise("arccos(x)",       x="-1.0 / sqrt((1.0 - x) * (1.0 + x))",  on=INSIDE_ONE, at=[edge(x=1.0, x_bar=-inf)])
+elementwise("arcsin(x)",       x="1.0 / sqrt((1.0 - x) * (1.0 + x))",   on=INSIDE_ONE, at=[edge(x=1.0, x_bar=inf)],
+            of_complex={"x": "1.0 / sqrt((one - x) * (one + x))"})
+elementwise("arccos(x)",       x="-1.0 / sqrt((1.0 - x) * (1.0 + x))",  on=INSIDE_ONE, at=[edge(x=1.0, x_bar=-inf)],
+            of_complex={"x": "-1.0 / sqrt((one - x) * (one + x))"})
 elementwise("arctan(x)",       x="1.0 / (1.0 + x * x)",                 at=[edge(x=-inf, x_bar=0.0)])
 elementwise("arctan2(y, x)",   y="x / r / r", x="-y / r / r",           on=AWAY_FROM_ZERO,
             let="h = hypot(x, y); r = 1.0 if h == 0.0 else h",
@@ -142,8 +144,9 @@ elementwise("sinh(x)",         x="cosh(x)")
 elementwise("cosh(x)",         x="sinh(x)")
 elementwise("tanh(x)",         x="1.0 - out * out",                     at=[edge(x=inf, x_bar=0.0)])
 elementwise("arcsinh(x)",      x="1.0 / hypot(1.0, x)",                 at=[edge(x=1e200, x_bar=1e-200)],
-            of_complex={"x": "1.0 / sqrt(1.0 + x * x)"})
-elementwise("arccosh(x)",      x="1.0 / sqrt(x - 1.0) / sqrt(x + 1.0)", on=ABOVE_ONE,  at=[edge(x=1.0, x_bar=inf)])
+            of_complex={"x": "1.0 / sqrt(one + x * x)"})
+elementwise("arccosh(x)",      x="1.0 / sqrt(x - 1.0) / sqrt(x + 1.0)", on=ABOVE_ONE,  at=[edge(x=1.0, x_bar=inf)],
+            of_complex={"x": "1.0 / sqrt(x - 1.0) / sqrt(one + x)"})
 elementwise("arctanh(x)",      x="1.0 / ((1.0 - x) * (1.0 + x))",       on=INSIDE_ONE, at=[edge(x=1.0, x_bar=inf)])
 elementwise("degrees(x)",      x="180.0 / pi")
 elementwise("radians(x)",      x="pi / 180.0")

@@ -19,7 +19,7 @@ from dataclasses import field
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.quick_dataclasses import dataclass
 
-CONSTANTS: dict[str, float] = {
+CONSTANTS: dict[str, complex] = {
     "pi": math.pi,
     "e": math.e,
     "inf": math.inf,
@@ -30,7 +30,11 @@ CONSTANTS: dict[str, float] = {
     "sqrt_pi": 1.7724538509055159,
     "sqrt_2": 1.4142135623730951,
     "sqrt_2pi": 2.5066282746310002,
+    "one": complex(1.0, -0.0),
 }
+"""`one + z` and `one - z` have the imaginary part of `z` and of `-z`, also the sign of a zero, which says on which side
+of a branch cut a number is. `1.0 + z` loses it.
+"""
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",

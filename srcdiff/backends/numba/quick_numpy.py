@@ -10,6 +10,7 @@ Numba's factorisations raise for matrices without elements; NumPy's return empty
 from __future__ import annotations
 
 import ast
+import cmath
 import contextlib
 import functools
 import types
@@ -69,6 +70,7 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
         maximum=intrinsic(_extreme(np.maximum, "<=")),
         minimum=intrinsic(_extreme(np.minimum, ">=")),
         sign=intrinsic(_sign),
+        tanh=intrinsic(_tanh),
         logaddexp=njit(logaddexp, error_model="numpy", pipeline_class=compiler),
         **{name: intrinsic(_of_c_library(name, arity)) for name, arity in _OF_C_LIBRARY.items() if _is_there(name)},
     )
@@ -197,6 +199,19 @@ def logaddexp(x: Any, y: Any) -> Any:
     """Without a branch around its two functions; the difference of equal infinities is NaN."""
     distance = np.float32(0.0) if x == y else abs(x - y)  # a float32 if both of them are
     return (x if x > y else y) + np.log1p(np.exp(-distance))
+
+
+def _tanh(typing_context: Any, x: Any) -> Any:
+    """Numba's hyperbolic tangent of complex numbers overflows for large real parts; that of `cmath` does not."""
+    from numba.core import types as kinds
+
+    by_numba = typing_context.resolve_value_type(cmath.tanh if isinstance(x, kinds.Complex) else np.tanh)
+    signature = typing_context.resolve_function_type(by_numba, (x,), {})
+
+    def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        return context.get_function(by_numba, signature)(builder, args)
+
+    return signature, generate
 
 
 _OF_C_LIBRARY = {"hypot": 2, "cbrt": 1}

@@ -41,7 +41,8 @@ def _exp2(reader: Reader, z: Value) -> Value:
 
 
 def _log1p(reader: Reader, z: Value) -> Value:
-    return reader.apply("log", reader.apply("add", z, reader.const(1.0, real_of(z.scalar))))
+    """The sum has the imaginary part of `z`, also the sign of a zero, which says on which side of the cut it is."""
+    return reader.apply("log", reader.apply("add", z, reader.const(complex(1.0, -0.0), z.scalar)))
 
 
 def _expm1(reader: Reader, z: Value) -> Value:
