@@ -6,7 +6,7 @@ import functools
 import sys
 import sysconfig
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -256,8 +256,8 @@ def instead_of_call(target: Any) -> tuple[str, str]:
     return "", _found(_FUNCTIONS, module, name)
 
 
-def declared_as(function: str, count: int, *, can_be_called: bool = False) -> str:
-    """The lines that declare a rule for a function, as the user calls it, of so many arguments.
+def declared_as(function: str, count: int, keywords: Iterable[str] = (), *, can_be_called: bool = False) -> str:
+    """The lines that declare a rule for a function, as the user calls it, of so many arguments and these keywords.
 
     >>> print(declared_as("special.j0", 1))
     declare a rule, with a Python function that computes the same:
@@ -266,7 +266,8 @@ def declared_as(function: str, count: int, *, can_be_called: bool = False) -> st
     or let the program call it as it is, with a derivative by differences:
     srcdiff.rule_for(special.j0)(srcdiff.external(special.j0, shape=(), differences="central"))
     """
-    names = ", ".join("x" if count == 1 else "xyzuvw"[k : k + 1] or f"x{k}" for k in range(count))
+    positional = ("x" if count == 1 else "xyzuvw"[k : k + 1] or f"x{k}" for k in range(count))
+    names = ", ".join((*positional, *keywords))
     name = function.rpartition(".")[2]
     if can_be_called:
         adjoint = f"lambda {names}{', ' if names else ''}out, out_bar: ..."

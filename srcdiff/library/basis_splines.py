@@ -412,7 +412,7 @@ def interp1d(
     if kind in ("quadratic", "cubic"):
         of = make_interp_spline(x, y, 2 if kind == "quadratic" else 3)
     elif kind != "linear" and kind != "slinear":
-        unsupported("`interp1d` of this kind (use `linear`, `quadratic` or `cubic`)")
+        unsupported("`interp1d` of this kind", "use `linear`, `quadratic` or `cubic`")
     extrapolates = isinstance(fill_value, str)
     below, above = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
     if extrapolates:

@@ -63,16 +63,14 @@ def brentq(
     full_output: Any = False,
     disp: Any = True,
 ) -> Any:
-    if full_output:
-        unsupported("`full_output`")
-
     def equation(x: Any) -> Any:
         return f(x, *as_tuple(args))
 
     def solver(equation: Any, x0: Any) -> Any:
         return between(equation, a * 1.0, b * 1.0, xtol, rtol, maxiter)
 
-    return solvers.solved_number(jvp, solver, equation, a * 1.0)
+    found = solvers.solved_number(jvp, solver, equation, a * 1.0)
+    return (found, Root(found, True)) if full_output else found
 
 
 def between(equation: Any, a: Any, b: Any, xtol: Any, rtol: Any, maxiter: Any) -> Any:
@@ -141,14 +139,13 @@ def newton(
     disp: Any = True,
 ) -> Any:
     """The secant method, or with `fprime` Newton's, as in SciPy."""
-    if full_output:
-        unsupported("`full_output`")
 
     def equation(x: Any) -> Any:
         return func(x, *as_tuple(args))
 
     if is_array(x0):  # one equation for each element
-        return solvers.root(grad, jacobian, jvp, equation, floats(np.asarray(x0)), bands=(0, 0))
+        roots = solvers.root(grad, jacobian, jvp, equation, floats(np.asarray(x0)), bands=(0, 0))
+        return (roots, np.full(roots.shape, True), np.full(roots.shape, False)) if full_output else roots
 
     def slope(x: Any) -> Any:
         return fprime(x, *as_tuple(args))
@@ -159,7 +156,8 @@ def newton(
             return by_secants(equation, x0, second, tol, rtol, maxiter)
         return by_slopes(equation, slope, x0, tol, rtol, maxiter)
 
-    return solvers.solved_number(jvp, solver, equation, x0 * 1.0)
+    found = solvers.solved_number(jvp, solver, equation, x0 * 1.0)
+    return (found, Root(found, True)) if full_output else found
 
 
 def by_secants(equation: Any, x0: Any, x1: Any, tol: Any, rtol: Any, maxiter: Any) -> Any:
@@ -216,8 +214,11 @@ def root_scalar(
     maxiter: Any = None,
     options: Any = None,
 ) -> Any:
-    if fprime is True:
-        unsupported("`fprime=True`")
+    if fprime is True:  # the function returns its derivatives, too
+        return root_scalar(
+            *(grad, jacobian, jvp, lambda x, *rest: f(x, *rest)[0], args, method, bracket),
+            *(lambda x, *rest: f(x, *rest)[1], None, x0, x1, xtol, rtol, maxiter),
+        )
     steps = 100 if maxiter is None else maxiter
     if bracket is not None:
         a, b = bracket
@@ -244,10 +245,15 @@ def root(
     callback: Any = None,
     options: Any = None,
 ) -> Any:
-    if jac is True or callback is not None:
-        unsupported("`jac=True` or `callback`")
-    x = fsolve(grad, jacobian, jvp, fun, x0, args)
-    return Solution(x, np.asarray(fun(x, *as_tuple(args))), True, 1)
+    if callback is not None:
+        unsupported("`callback`")
+
+    def residual(x: Any) -> Any:
+        result = fun(x, *as_tuple(args))
+        return np.asarray(result[0] if jac is True else result)
+
+    x = fsolve(grad, jacobian, jvp, residual, x0)
+    return Solution(x, residual(x), True, 1)
 
 
 @derivatives_first("grad", "jacobian", "jvp")
@@ -268,13 +274,11 @@ def fsolve(
     factor: Any = 100,
     diag: Any = None,
 ) -> Any:
-    if full_output:
-        unsupported("`full_output`")
-
     def residual(x: Any) -> Any:
         return np.asarray(func(x, *as_tuple(args)))
 
-    return solvers.root(grad, jacobian, jvp, residual, floats(np.atleast_1d(np.asarray(x0))), bands=band)
+    x = solvers.root(grad, jacobian, jvp, residual, floats(np.atleast_1d(np.asarray(x0))), bands=band)
+    return (x, {"fvec": residual(x)}, 1, "The solution converged.") if full_output else x
 
 
 @derivatives_first("grad", "jacobian", "jvp")
@@ -313,11 +317,12 @@ def minimize(
     options: Any = None,
 ) -> Any:
     """Newton's method, for every `method`; with constraints, after an augmented Lagrangian method."""
-    if jac is True or callback is not None:
-        unsupported("`scipy.optimize.minimize` with `callback` or `jac=True`")
+    if callback is not None:
+        unsupported("`callback`")
 
     def objective(x: Any) -> Any:
-        return number(fun(x, *as_tuple(args)))
+        result = fun(x, *as_tuple(args))
+        return number(result[0] if jac is True else result)
 
     start = floats(np.atleast_1d(np.asarray(x0)))
     if is_none(constraints):
@@ -421,6 +426,14 @@ def curve_fit(
     sigma: Any = None,
     absolute_sigma: Any = False,
     check_finite: Any = None,
+    bounds: Any = None,
+    method: Any = None,
+    jac: Any = None,
+    *,
+    maxfev: Any = None,
+    ftol: Any = 1e-08,
+    xtol: Any = 1e-08,
+    gtol: Any = 1e-08,
 ) -> Any:
     if p0 is None:
         unsupported("`curve_fit` without `p0`")
@@ -432,7 +445,12 @@ def curve_fit(
         r = np.asarray(f(xdata, *p) - ydata)
         return r if sigma is None else r / sigma
 
-    p = solvers.least_squares(grad, jacobian, jvp, residuals, start)
+    if bounds is None:
+        p = solvers.least_squares(grad, jacobian, jvp, residuals, start)
+    else:
+        lower, upper = box_of(bounds, len(start))
+        square = lambda p: 0.5 * np.sum(np.asarray(residuals(p)) ** 2)  # noqa: E731 (only in this branch)
+        p = solvers.minimize_in_box(grad, jacobian, jvp, square, start, lower, upper, 1e-8, 1000)
     columns = np.asarray(jacobian(residuals)(p))
     covariance = np.linalg.inv(columns.T @ columns)
     if not absolute_sigma:

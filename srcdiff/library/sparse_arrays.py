@@ -207,7 +207,7 @@ class Sparse:
         if axis is None:
             return np.sum(self.elements)
         if self.is_matrix:
-            unsupported("`sum` of a sparse matrix along an axis (use a sparse array, such as `csr_array`)")
+            unsupported("`sum` of a sparse matrix along an axis", "use a sparse array, such as `csr_array`")
         found = self.tocoo()
         if axis == 0 or axis == -2:
             return column_sums(found.data, found.col, self.shape[1])
@@ -224,7 +224,7 @@ class Sparse:
 
     def todense(self: Any, order: Any = None, out: Any = None) -> Any:
         if self.is_matrix:
-            unsupported("`todense` of a sparse matrix (use `toarray`)")
+            unsupported("`todense` of a sparse matrix", "use `toarray`")
         return self.toarray()
 
     def diagonal(self: Any, k: Any = 0) -> Any:
@@ -243,7 +243,7 @@ class Sparse:
         return element_of(found.data, found.row, found.col, self.shape, place[0], place[1])
 
     def some_rows(self: Any, start: Any, stop: Any, step: Any) -> Any:
-        unsupported("a slice of a sparse array that is not compressed by rows (use `tocsr`)")
+        unsupported("a slice of a sparse array that is not compressed by rows", "use `tocsr`")
 
     def asformat(self: Any, format: Any, copy: Any = False) -> Any:
         if format is None or format == self.format:
@@ -484,7 +484,7 @@ class Dia(Triplets):
         )
 
     def like_self(self: Any, other: Any) -> Any:
-        unsupported("a sum or a product of sparse arrays by diagonals (use `tocsr`)")
+        unsupported("a sum or a product of sparse arrays by diagonals", "use `tocsr`")
         return other
 
     def transpose(self: Any, axes: Any = None, copy: Any = False) -> Any:

@@ -23,7 +23,7 @@ from srcdiff.library.sparse_arrays import (
 def parts(arg1: Any, shape: Any, dtype: Any, by_rows: Any) -> Any:
     """The arrays of a compressed array: data, indices, indptr and shape."""
     if not isinstance(arg1, tuple) or len(arg1) != 3:
-        unsupported("this way to make a sparse array (use `(data, indices, indptr)` or `(data, (row, col))`)")
+        unsupported("this way to make a sparse array", "use `(data, indices, indptr)` or `(data, (row, col))`")
     data, indices, indptr = arg1
     data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr)
     data = data if dtype is None else data.astype(dtype)
@@ -41,7 +41,7 @@ def parts(arg1: Any, shape: Any, dtype: Any, by_rows: Any) -> Any:
 
 def coordinates(arg1: Any, shape: Any, dtype: Any) -> Any:
     if not isinstance(arg1, tuple) or len(arg1) != 2 or not isinstance(arg1[1], tuple):
-        unsupported("this way to make a sparse array (use `(data, (row, col))`)")
+        unsupported("this way to make a sparse array", "use `(data, (row, col))`")
     data, (row, col) = arg1
     data, row, col = np.asarray(data), np.asarray(row), np.asarray(col)
     data = data if dtype is None else data.astype(dtype)
@@ -115,7 +115,7 @@ def from_diagonals(diagonals: Any, offsets: Any, shape: Any, dtype: Any) -> Any:
         diagonals = diagonals[0] if isinstance(diagonals, tuple | list) and is_array(diagonals[0]) else diagonals
         return of_diagonals((np.asarray(diagonals),), (offsets,), shape, dtype)
     if is_array(diagonals) and not isinstance(diagonals, tuple | list):
-        unsupported("an array of diagonals (use a list of diagonals)")
+        unsupported("an array of diagonals", "use a list of diagonals")
     return of_diagonals(diagonals, offsets, shape, dtype)
 
 

@@ -223,6 +223,24 @@ def test_an_external_function_without_derivative_is_refused_where_one_is_needed(
     assert srcdiff.grad(lambda x, y: plain(y) * x, backend="python")(2.0, 0.0) == 1.0
 
 
+def test_an_option_that_is_not_supported_is_one_problem_at_the_call_with_the_lines_of_a_rule():
+    from scipy import linalg
+
+    def product(x):
+        q, r = linalg.qr(x, mode="raw")
+        return np.sum(q) + np.sum(r)
+
+    with pytest.raises(srcdiff.DifferentiationError) as error:
+        srcdiff.grad(product, backend="python")(np.eye(2))
+    (problem,) = error.value.problems
+    assert "with the mode 'raw' is not supported" in problem.message
+    assert problem.span is not None
+    line = problem.span.text
+    assert line[problem.span.column : problem.span.end_column] == 'linalg.qr(x, mode="raw")'
+    assert "@srcdiff.rule_for(linalg.qr)\ndef qr(x, mode): ..." in problem.help
+    assert 'srcdiff.external(linalg.qr, shape=(), differences="central")' in problem.help
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rule_for_takes_an_external_function_as_the_error_proposes(backend):
     from scipy import special

@@ -239,6 +239,59 @@ def chained(p):
     return np.sum(result.x**2) + np.sum(result.fun)
 
 
+def cubic_slope(x, p):
+    return 3.0 * x**2 + p
+
+
+def cubic_with_slope(x, p):
+    return cubic(x, p), cubic_slope(x, p)
+
+
+def slopes(x, p):
+    return [[1.0, 3.0 * p[0] * x[1] ** 2], [-np.cos(x[0]), p[1]]]
+
+
+def with_details(p):
+    """Roots of numbers with all that SciPy returns."""
+    one, details = so.brentq(cubic, 0.0, 1.0, args=(p,), full_output=True)
+    two, more = so.newton(cubic, 1.0, args=(p,), full_output=True)
+    several, converged, no_slope = so.newton(lambda x: x**2 - p, np.array([1.0, 3.0]), full_output=True)
+    found = several * converged + 2.0 * no_slope
+    return one * details.root + (two * more.root if more.converged else 0.0) + found[0] * found[1]
+
+
+def system_with_details(p):
+    x, details, code, message = so.fsolve(system, [0.5, 0.5], args=(p,), full_output=True)
+    if code != 1:
+        raise RuntimeError(message)
+    return np.sum(x**2) + np.sum(details["fvec"])
+
+
+def with_jacobian(p):
+    one = so.root(system, [0.5, 0.5], args=(p,), jac=slopes)
+    two = so.root(lambda x: (system(x, p), slopes(x, p)), [0.5, 0.5], jac=True)
+    return np.sum(one.x) + np.sum(two.x**2) + np.sum(two.fun)
+
+
+def with_gradient(p):
+    def objective(x):
+        return np.sum((x - p) ** 4 + x**2), 4.0 * (x - p) ** 3 + 2.0 * x
+
+    one = so.minimize(objective, np.zeros(2), jac=True)
+    two = so.minimize(lambda x: objective(x)[0], np.zeros(2), jac=lambda x: objective(x)[1], bounds=[(-1.0, 1.0)] * 2)
+    return one.x[0] + two.x[1] + one.fun
+
+
+def with_slope(p):
+    one = so.root_scalar(cubic, args=(p,), x0=1.0, fprime=cubic_slope)
+    two = so.root_scalar(cubic_with_slope, args=(p,), x0=1.0, fprime=True)
+    return one.root + two.root**2
+
+
+def between_bounds(y):
+    return np.sum(so.curve_fit(model, T, y, [1.0, 1.0], bounds=([0.0, 0.0], [np.inf, 9.0]), maxfev=999)[0])
+
+
 def assigned(c):
     rows, columns = so.linear_sum_assignment(c)
     return np.sum(c[rows, columns] ** 2)
@@ -266,6 +319,12 @@ SCIPY = {
     "cost": (lambda y: so.least_squares(misfit, [1.0, 1.0], args=(y,)).cost, (Y,)),
     "curve_fit": (lambda y: np.sum(so.curve_fit(model, T, y, p0=[1.0, 1.0])[0] ** 2), (Y,)),
     "covariance": (lambda y: np.sum(so.curve_fit(model, T, y, p0=[1.0, 1.0])[1]), (Y,)),
+    "fit_between_bounds": (between_bounds, (Y,)),
+    "details": (with_details, (2.0,)),
+    "details_of_a_system": (system_with_details, (np.array([0.3, 1.5]),)),
+    "jacobian": (with_jacobian, (np.array([0.3, 1.5]),)),
+    "gradient": (with_gradient, (1.0,)),
+    "slope": (with_slope, (2.0,)),
     "assignment": (assigned, (np.random.default_rng(1).normal(size=(4, 6)),)),
     "assignment_tall": (assigned_most, (np.random.default_rng(1).normal(size=(6, 4)),)),
 }
@@ -285,12 +344,14 @@ def test_scipy(name):
         assert np.asarray(gradient)[place] == pytest.approx(expected, rel=2e-6, abs=2e-7)  # the differences have h^2
 
 
-@pytest.mark.parametrize("name", ["brentq", "root", "minimize", "curve_fit"])
+@pytest.mark.parametrize("name", ["brentq", "root", "minimize", "curve_fit", "jacobian", "slope"])
 def test_scipy_second_order(name):
-    function, arguments = SCIPY[name]
-    srcdiff.hvp(function, backend="python")(
-        *arguments, np.ones(np.shape(arguments[0])) if np.ndim(arguments[0]) else 1.0
-    )
+    function, (point,) = SCIPY[name]
+    step = np.ones(np.shape(point)) if np.ndim(point) else 1.0
+    gradient = srcdiff.grad(function, backend="python")
+    expected = (gradient(point + 1e-4 * step) - gradient(point - 1e-4 * step)) / 2e-4
+    product = srcdiff.hvp(function, backend="python")(point, step)
+    np.testing.assert_allclose(product, expected, rtol=1e-5, atol=1e-6)  # the differences have h^2
 
 
 def test_costs_that_are_no_numbers_are_refused():

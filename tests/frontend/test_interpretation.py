@@ -3,6 +3,7 @@
 import ast
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -135,3 +136,22 @@ def test_every_row_is_a_function_of_a_module_that_is_listed():
     listed = {module.__name__ for module in ROWS}
     rows = [*EXPRESSIONS.values(), *STATEMENTS.values(), *METHODS.values(), *(h.run for h in HANDLERS.values())]
     assert {row.__module__ for row in rows} <= listed
+
+
+@pytest.mark.parametrize("constant", [True, 1, 0.0, None, "text"])
+def test_functions_and_methods_are_not_constants(constant):
+    class Scale:
+        def by(self, x):
+            return 2.0 * x
+
+    def times(x, how):
+        return x if how is constant else how(x)
+
+    def f(x):
+        def inner(y):
+            return y * x
+
+        methods = times(x, Scale().by) + times(x, functools.partial(inner))
+        return methods * times(x, inner) if inner is not constant else 0.0
+
+    assert srcdiff.grad(f, backend="python")(3.0) == 6.0 * 3.0**2 + 4.0 * 3.0**3

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics import Refusal
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Arguments,
@@ -71,7 +72,7 @@ from srcdiff.frontend.interpreter.tables import (
     marked,
     row_of_kind,
 )
-from srcdiff.frontend.interpreter.unsupported_calls import no_source
+from srcdiff.frontend.interpreter.unsupported_calls import no_source, with_rule
 from srcdiff.frontend.source.capture import capture, plain_function
 from srcdiff.frontend.source.guards import Attribute, Constant
 from srcdiff.ir.nodes import Apply, Value
@@ -388,7 +389,10 @@ def _library_function(reader: Reader, target: Any, args: Arguments, keywords: Ke
 
 
 def _scipy_function(reader: Reader, target: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:
-    return call_library(reader, scipy_table.find(target), args, keywords, node)
+    try:
+        return call_library(reader, scipy_table.find(target), args, keywords, node)
+    except Refusal as refusal:
+        raise with_rule(refusal, reader, args, keywords, node) from None
 
 
 def call_library(reader: Reader, library: Any, args: Arguments, keywords: Keywords, node: ast.AST) -> Abstract:

@@ -10,16 +10,20 @@ from typing import Any
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Choice,
+    Closure,
     Generated,
     Items,
     List,
+    Method,
     Object,
     Optional,
+    Partial,
     Range,
     Record,
     Slot,
     Static,
     Stored,
+    Transformed,
     Tuple,
     TypeOf,
     class_of,
@@ -57,6 +61,9 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("equal", operator.eq),
     ast.NotEq: ("not_equal", operator.ne),
 }
+
+
+_FUNCTIONS = Closure | Partial | Transformed | Method
 
 
 @expression(ast.Compare)
@@ -225,6 +232,9 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
         wanted = constant.value != negated
         return other if wanted else reader.apply("logical_not", other)
     if constant is not None and (not isinstance(constant.value, NUMBERS) or is_array(other)):
+        return Static(negated)
+    function, another = (left, right) if isinstance(left, _FUNCTIONS) else (right, left)
+    if isinstance(function, _FUNCTIONS) and isinstance(another, Static | Value):
         return Static(negated)
     lists = [x for x in (left, right) if isinstance(x, List)]
     certain = not any(isinstance(reader.cells[x], Slot) or len(perhaps(reader, x)) > 1 for x in lists)

@@ -148,7 +148,8 @@ def after_exit(reader: Reader, rest: list[ast.stmt]) -> None:
 def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> bool:
     """Read a statement. Returns true if the statements after it were read too.
 
-    If there is a problem, it is recorded, and the names that the statement assigns are poisoned.
+    If there is a problem, it is recorded, and the names that the statement assigns are poisoned. A problem in one of
+    srcdiff's own programs ends the whole call, which is in a statement of the user.
     """
     if not reader.frame.library:
         reader.span = reader.span_of(statement)
@@ -164,6 +165,8 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
     except Hopeless:
         raise
     except Refusal as refusal:
+        if reader.frame.library:
+            raise
         reader.note_reached(refusal.problem)
         if refusal.problem is not None and refusal.problem not in reader.problems:
             reader.problems.append(refusal.problem)

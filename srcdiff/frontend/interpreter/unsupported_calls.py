@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics import Refusal
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import Abstract, is_array_value
 from srcdiff.frontend.domain.reader import Reader
@@ -44,6 +47,18 @@ def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) 
         name = getattr(target, "__name__", type(target).__name__)
     message = reason or f"`{name}` has no Python source and no derivative rule"
     reader.refuse("SD302", node, message, help_=instead or rule)
+
+
+def with_rule(
+    refusal: Refusal, reader: Reader, args: Sequence[Abstract], keywords: Mapping[str, Abstract], node: ast.AST
+) -> Refusal:
+    """The refusal of an option of a function, with the rule that can be declared if it says nothing better."""
+    problem = refusal.problem
+    here = reader.span_of(node)
+    if problem is None or problem.code != "SD303" or problem.span not in (reader.span, here):
+        return refusal
+    rule = declared_as(_spelled(node, ""), len(args), keywords) if isinstance(node, ast.Call) else ""
+    return Refusal(replace(problem, span=here, help=problem.help or rule))
 
 
 def _spelled(node: ast.AST, name: str) -> str:
