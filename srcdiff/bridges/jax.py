@@ -99,6 +99,13 @@ class JaxFunction:
             f = written.flattened(self.f, self.name, call, len(kinds), [leaf.text for leaf in results.leaves])
         return UserOperation(f, self.name, kinds, outs, results=results, backend=self.backend)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> JaxFunction:
+        """Copies of a model share its functions, as they share functions of Python."""
+        return self
+
+    def __reduce__(self) -> Any:
+        return written.reduced(self, self.f, functools.partial(function, shape=self.shape, backend=self.backend))
+
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.jax.function({self.name})>"
 
@@ -273,7 +280,7 @@ class Operation:
             stores += xla_callable.store(buffer, result, is_number=not kind.shape)
         text = xla_callable.text_of(count, call, stores)
         messages = {
-            "raised": f"{self.place} has raised an exception: call it with arrays of NumPy to see it",
+            "raised": f"{self.place} has raised an exception: call it without JAX to see it",
             "other_shape": f"{self.place} returns an array with another shape than `shape` says",
         }
         kept = {name: ctypes.create_string_buffer(message.encode()) for name, message in messages.items()}

@@ -118,11 +118,7 @@ class TorchFunction:
         return self
 
     def __reduce__(self) -> Any:
-        """Another process makes it again from the function, or imports it by its name if it is a decorated function."""
-        module = inspect.getmodule(self.f)
-        if getattr(module, self.f.__name__, None) is self:
-            return self.f.__qualname__
-        return functools.partial(function, shape=self.shape), (self.f,)
+        return written.reduced(self, self.f, functools.partial(function, shape=self.shape))
 
     def __repr__(self) -> str:
         return f"<srcdiff.bridges.torch.function({self.name})>"

@@ -22,12 +22,17 @@ _FILE = "<srcdiff.bridges "
 
 
 def function_of(text: str, name: str, names: dict[str, Any]) -> Function:
-    """The function of a text that srcdiff can read again."""
+    """The function of a text that srcdiff can read again.
+
+    >>> f = function_of("def f(x):\\n    return f(x) + 1.0\\n", "f", {"f": lambda x: 2.0 * x})
+    >>> f(3.0)
+    7.0
+    """
     file = f"{_FILE}{name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"  # one file, one text
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), names)
-    made: Function = names[name]
-    return made
+    defined: dict[str, Function] = {}  # not in `names`: the user's function may be called `f`, as it is called there
+    exec(compile(text, file, "exec"), names, defined)
+    return defined[name]
 
 
 def weighted(f: Function, name: str, count: int, numbers: Sequence[bool], *, as_tuple: bool) -> Function:
@@ -146,6 +151,12 @@ def place_of(f: Any) -> str:
         if not code.co_filename.startswith(_FILE):
             return f"`{code.co_qualname}`, {code.co_filename}:{code.co_firstlineno}"
         f = plain.__globals__["f"]
+
+
+def reduced(wrapper: Any, f: Function, made: Callable[[Function], Any]) -> Any:
+    """What `__reduce__` of a wrapper returns: its name if it is a decorated function, else how it is made again."""
+    module = inspect.getmodule(f)
+    return f.__qualname__ if getattr(module, f.__name__, None) is wrapper else (made, (f,))
 
 
 def snapshot(value: Any) -> Any:

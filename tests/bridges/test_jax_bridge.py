@@ -1,5 +1,7 @@
 """Functions of srcdiff in JAX: its own check of gradients passes, inside all transformations. Run by .ci/bridges."""
 
+import copy
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -278,6 +280,30 @@ def test_exception_of_the_function_says_where_it_is(backend):
 def test_nan_is_a_value():
     assert jnp.isnan(function(fails)(jnp.array([np.nan])))
     assert jnp.isnan(jax.grad(function(fails))(jnp.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize("name", ["f", "np", "grad", "jvp"])
+def test_any_name_of_a_function(name):
+    def squares(x):
+        return np.sum(x**2)
+
+    squares.__name__ = name
+    made = function(squares, backend="python")
+    assert jax.grad(made)(jnp.array([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert jax.jvp(made, (jnp.ones(2),), (jnp.ones(2),))[1] == 4.0
+
+
+@function
+def halved(x):
+    return 0.5 * np.sum(x)
+
+
+def test_functions_are_copied_and_pickled():
+    made = function(layer, shape=lambda x, w: (2,))
+    assert copy.deepcopy({"layer": made})["layer"] is made
+    again = pickle.loads(pickle.dumps(function(loss)))
+    assert again(jnp.array([0.1, 0.6]), 1.0, 2.0) == function(loss)(jnp.array([0.1, 0.6]), 1.0, 2.0)
+    assert pickle.loads(pickle.dumps(halved)) is halved
 
 
 def test_wrong_shape_is_refused():

@@ -239,6 +239,15 @@ class TestOpenMDAO:
         for pair, found in checked.items():
             np.testing.assert_allclose(found["J_fwd"], found["J_fd"], rtol=1e-5, atol=1e-5, err_msg=str(pair))
 
+    def test_a_function_called_f(self):
+        def f(x, y):
+            return {"product": x * y}
+
+        problem = self.problem(self.bridge.component(f, 3.0, 2.0, backend="python"))
+        problem.setup()
+        problem.run_model()
+        assert problem.compute_totals(["product"], ["x"])["product", "x"] == 2.0
+
     def test_optimisation_by_a_driver(self):
         problem = self.problem(
             self.bridge.component(lambda x, y: (x - 1.0) ** 2 + x * y + y**2, 3.0, -4.0, outputs=["f"])

@@ -207,6 +207,18 @@ def test_a_changed_function_is_read_again():
     assert float(pytensor.function([x], op(x), mode="NUMBA")(1.0)) == 3.0
 
 
+@pytest.mark.parametrize("name", ["f", "np", "compiled"])
+def test_any_name_of_a_function(name):
+    def squares(x):
+        return np.sum(x**2)
+
+    squares.__name__ = name
+    x = pt.dvector("x")
+    y = as_op(squares)(x)
+    value, gradient = pytensor.function([x], [y, pytensor.grad(y, x)], mode="NUMBA")(np.array([1.0, 2.0]))
+    assert (5.0, [2.0, 4.0]) == (value, gradient.tolist())
+
+
 def test_a_model_of_pymc_samples_by_nutpie():
     pymc, nutpie = pytest.importorskip("pymc"), pytest.importorskip("nutpie")
 

@@ -392,6 +392,17 @@ def halved(x):
     return 0.5 * np.sum(x)
 
 
+@pytest.mark.parametrize("name", ["f", "np", "jvp"])
+def test_any_name_of_a_function(name):
+    def both(x):
+        return {"sum": np.sum(x["a"] ** 2), "first": x["a"][0]}
+
+    both.__name__ = name
+    x = tensor(1.0, 2.0)
+    (slope,) = torch.autograd.grad(function(both, shape=lambda x: {"sum": (), "first": ()})({"a": x})["sum"], x)
+    assert slope.tolist() == [2.0, 4.0]
+
+
 def test_functions_are_copied_with_modules_and_pickled():
     module = torch.nn.Module()
     module.loss = function(squares)
