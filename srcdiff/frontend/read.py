@@ -38,6 +38,7 @@ from srcdiff.frontend.domain.state import (
 )
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
+from srcdiff.frontend.interpreter.class_attributes import make_class_scopes
 from srcdiff.frontend.interpreter.contents import contents_of_result
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
 from srcdiff.frontend.interpreter.dictionaries import KeysAtRunTime
@@ -180,6 +181,7 @@ def _read(
     if captured.method is not None:
         reader.guards.add_function(captured.method, captured.method.__code__)
     hoist(reader, mentioned, node)
+    make_class_scopes(reader, node)
     reader.cells[DRAWS] = Static(0)
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)

@@ -71,9 +71,11 @@ class Reader(Shapes):
         self.defaults: dict[type, Mapping[str, Abstract]] = {}
         """Class attributes that instances do not have themselves."""
         self.objects: dict[int, Object] = {}
+        """The objects, by the number of their scope."""
+        self.class_scopes: dict[type, Object] = {}
+        """The scopes of classes whose attributes are assigned."""
         self.typed: dict[Any, Any] = {}
         """The element types declared to Numba: of its lists, and of dictionaries by the place that creates them."""
-        """The objects, by the number of their scope."""
         self.used_objects: set[int] = set()
         """The numbers of objects that were read or written since the innermost derivative began."""
         self.constructing: list[Object] = []

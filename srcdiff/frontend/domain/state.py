@@ -194,6 +194,14 @@ class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
         self.kind = kind
 
 
+@dataclass(frozen=True, slots=True)
+class ClassAttribute:
+    """The kind of `IsWritten` of an attribute of a class that is assigned."""
+
+    kind: type
+    name: str
+
+
 WHOSE = "whose numbers are"
 """The kind of `IsWritten` if an operator must know which numbers are Python's, also after branches and loops."""
 

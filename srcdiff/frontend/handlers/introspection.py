@@ -45,6 +45,7 @@ from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.assignments import set_attribute
 from srcdiff.frontend.interpreter.attributes import attribute_of
+from srcdiff.frontend.interpreter.class_attributes import written_attribute
 from srcdiff.frontend.interpreter.dictionaries import write_own
 from srcdiff.frontend.interpreter.evaluation import call_value, known_value
 from srcdiff.frontend.interpreter.instances import in_class, own_attribute
@@ -245,6 +246,9 @@ def has_attribute(value: Any, name: str) -> bool:
 
 def is_there(reader: Reader, x: Abstract, name: str, node: ast.AST) -> bool:
     """Whether a value has an attribute."""
+    kind = class_of(x) if is_instance(x) else x.value if isinstance(x, Static) else None
+    if isinstance(kind, type) and not isinstance(written_attribute(reader, kind.__mro__, name, node), Missing):
+        return True
     if is_instance(x):
         return is_in_instance(reader, x, name, node)
     if isinstance(x, Static) and not isinstance(x.value, bool | int | float | complex):

@@ -35,6 +35,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Group,
     Keywords,
     List,
+    Object,
     Parts,
     Record,
     Static,
@@ -366,8 +367,14 @@ def call_derivative_object(reader: Reader, target: Any, args: Arguments, keyword
 
 
 def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
-    """Refuse an inner function that assigns names of the outer one, because derivatives have no side effects."""
+    """Refuse an inner function that assigns names of the outer one, because derivatives have no side effects.
+
+    What it writes into objects from outside of the program is undone, as after every call of a derivative.
+    """
+    outside = {x.number for x in (*reader.lifted.values(), *reader.class_scopes.values()) if isinstance(x, Object)}
     for key in written_around(reader, before):
+        if key[0] in outside:
+            continue
         if key == DRAWS and not reader.chain:
             continue  # the derivative is the whole program
         if key == DRAWS:

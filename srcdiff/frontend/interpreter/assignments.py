@@ -27,6 +27,7 @@ from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.array_assignment import assign_array
 from srcdiff.frontend.interpreter.attrs_instances import as_assigned
 from srcdiff.frontend.interpreter.choices import assign_to_the_chosen
+from srcdiff.frontend.interpreter.class_attributes import is_users_class, write_class_attribute
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
@@ -138,6 +139,10 @@ def set_attribute(reader: Reader, owner: Abstract, name: str, value: Abstract, n
     if isinstance(owner, Choice) and are_objects(owner.options):
         value = forced(reader, value)
         assign_to_the_chosen(reader, owner, lambda one: write_attribute(reader, one, name, value, node), node)
+        return
+    if is_users_class(owner):
+        assert isinstance(owner, Static)
+        write_class_attribute(reader, owner.value, name, forced(reader, value), node)
         return
     if not is_instance(owner):
         is_shape = name == "shape" and is_array_value(owner)

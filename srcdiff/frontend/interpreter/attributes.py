@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import inspect
 import logging
 import types
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Element,
     Lazy,
     Method,
+    Missing,
     Object,
     OfObjects,
     Optional,
@@ -38,6 +40,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
 from srcdiff.frontend.interpreter.choices import for_the_chosen
+from srcdiff.frontend.interpreter.class_attributes import has_written, written_attribute
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import foresees
@@ -134,6 +137,9 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return member_attribute(reader, member, node)
         case Static(value=type() as owner) if node.attr in ("__name__", "__qualname__"):
             return Static(getattr(owner, node.attr))
+        case Static(value=type() as owner) if has_written(reader, owner.__mro__, node.attr):
+            found = written_attribute(reader, owner.__mro__, node.attr, node)
+            return attribute_of_class(reader, owner, node.attr, node) if isinstance(found, Missing) else found
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
         case Static(value=dataclasses.Field() as field) if node.attr == "name":
@@ -189,15 +195,34 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
 
 
 def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> Abstract:
-    """The name or the value of an enum member, as constants."""
+    """The name or the value of an enum member, as constants, and what its class defines."""
     try:
         value = attribute_of_member(member, node.attr)
     except LookupError:
-        message = f"`{type(member).__name__}` defines its own `{node.attr}`, which is not supported"
-        reader.refuse("SD102", node, message, help_="write a function that computes it, and call that")
+        return own_of_member(reader, member, node)
     place = Attribute(Constant(member), f"_{node.attr}_")
     reader.guard(place, value)
     return lift(reader, value, place, node.attr, (), node, "fixed")
+
+
+def own_of_member(reader: Reader, member: enum.Enum, node: ast.Attribute) -> Abstract:
+    """An attribute that `__init__` gave to an enum member, or a method or property of its class."""
+    kind, name = type(member), node.attr
+    entry = inspect.getattr_static(kind, name, None)
+    match entry:
+        case property():
+            class_attribute(reader, kind, name, node)
+            return call_value(reader, Static(entry.fget), [Static(member)], node)
+        case types.FunctionType():
+            class_attribute(reader, kind, name, node)
+            return Partial(Static(entry), (Static(member),), {})
+        case staticmethod() | classmethod():
+            return attribute_of_class(reader, kind, name, node)
+        case None if name in vars(member):
+            place = Attribute(Constant(member), name)
+            return lift(reader, place.read(), place, name, (), node)
+    message = f"`{kind.__name__}` defines its own `{name}`, which is not supported"
+    reader.refuse("SD102", node, message, help_="write a function that computes it, and call that")
 
 
 def refuse_attribute(reader: Reader, message: str, node: ast.Attribute) -> NoReturn:

@@ -6,6 +6,7 @@ import ast
 
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
     Abstract,
     Element,
     List,
@@ -20,7 +21,8 @@ from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
 from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
 from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
-from srcdiff.frontend.interpreter.assignments import assign_target, place_in_array, write_position
+from srcdiff.frontend.interpreter.assignments import assign_target, place_in_array, set_attribute, write_position
+from srcdiff.frontend.interpreter.attributes import attribute_of
 from srcdiff.frontend.interpreter.dictionaries import changed, is_dictionary, require_constant, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
@@ -52,14 +54,16 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
     if isinstance(target, ast.Subscript):
         augment_element(reader, node, target)
         return
+    owner: Abstract = MISSING
     if isinstance(target, ast.Attribute):
+        load = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
         if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target.value)):
-            message = "the owner of this attribute is the result of a call, which would run twice"
-            reader.refuse("SD101", node, message, help_="assign the owner to a name first")
-        load: ast.expr = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+            owner = evaluate(reader, target.value)
+            old = attribute_of(reader, owner, load)
+        else:
+            old = evaluate(reader, load)
     else:
-        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-    old = evaluate(reader, load)
+        old = evaluate(reader, ast.copy_location(ast.Name(target.id, ast.Load()), target))
     changes_no_other(reader, old, node)
     if isinstance(old, List) and augment_in_place(reader, node, old):
         return
@@ -71,7 +75,11 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
     if is_array_value(old):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
         return
-    assign_target(reader, target, forced(reader, augmented(reader, node, old)))
+    value = forced(reader, augmented(reader, node, old))
+    if isinstance(target, ast.Attribute) and owner is not MISSING:
+        set_attribute(reader, owner, target.attr, value, target)
+    else:
+        assign_target(reader, target, value)
 
 
 def augmented(reader: Reader, node: ast.AugAssign, old: Abstract) -> Abstract:

@@ -156,6 +156,7 @@ def require_in_reach(reader: Reader, x: Object) -> None:
     unit = reader.context.unit_frame
     if unit is not None and x.number < unit.number and x.number not in reader.context.unit_objects:
         what = "a dictionary that is changed" if is_changing(x) else f"an instance of `{x.kind.__name__}`"
+        what = "a class" if issubclass(x.kind, type) else what
         message = f"a recursive function uses {what}" + ("" if is_changing(x) else " whose attributes are assigned")
         reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
 

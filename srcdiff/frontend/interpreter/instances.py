@@ -40,6 +40,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten, Key
+from srcdiff.frontend.interpreter.class_attributes import written_attribute
 from srcdiff.frontend.interpreter.dictionaries import namespace_of, require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
@@ -97,6 +98,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     kinds = kind.__mro__[kind.__mro__.index(owner.above) + 1 :] if isinstance(owner, Super) else kind.__mro__
     holder = next((k for k in kinds if name in vars(k)), None)
     entry = MISSING if holder is None else vars(holder)[name]
+    in_scope = written_attribute(reader, kinds, name, node)
     if isinstance(entry, property) and holder is not None:
         class_attribute(reader, holder, name, node)
         return call_value(reader, Static(entry.fget), [of], node)
@@ -104,6 +106,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         own = own_attribute(reader, owner, name)
         if not isinstance(own, Missing):
             return _there(reader, owner, name, own, node)
+    if not isinstance(in_scope, Missing):
+        return in_scope
     if name == "__class__":
         return Static(kind)
     if name in ("__getattribute__", "__setattr__") and holder is object:

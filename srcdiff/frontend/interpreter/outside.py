@@ -34,7 +34,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Found, IsMentioned
+from srcdiff.frontend.domain.state import ClassAttribute, Found, IsMentioned
 from srcdiff.frontend.interpreter.dictionaries import cell_of
 from srcdiff.frontend.interpreter.record_fields import relate_sizes
 from srcdiff.frontend.reading import Outside
@@ -317,6 +317,8 @@ def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abst
     """The numbers, arrays and constants among the attributes of a class."""
     found: dict[str, Abstract] = {}
     for name in (n for base in reversed(kind.__mro__) for n in vars(base) if not n.startswith("__")):
+        if any(ClassAttribute(base, name) in reader.stateful for base in kind.__mro__):
+            continue
         if isinstance(class_entry(kind, name), bool | int | float | str | np.generic | np.ndarray | None):
             with contextlib.suppress(Refusal):
                 found[name] = class_attribute(reader, kind, name, node)
