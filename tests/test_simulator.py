@@ -1,4 +1,4 @@
-"""Runs the CUDA tests in Numba's simulator, in a new process, because the simulator is chosen at its start."""
+"""Runs the CUDA tests in Numba's simulator, in new processes, because the simulator is chosen at their start."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent / "cuda"
+LONG = ("test_functions", "test_kernels")
 FILES = sorted(FOLDER.glob("test_*.py"))
+PARTS = {name: [FOLDER / f"{name}.py"] for name in LONG} | {"others": [f for f in FILES if f.stem not in LONG]}
+"""The files that share a process: its start takes as long as all tests of a short file."""
 
 
 @pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="this process is simulated already")
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_in_the_simulator(file: Path) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_in_the_simulator(part: str) -> None:
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, PARTS[part])]
 
     run = subprocess.run(
         command, env=environment, cwd=FOLDER.parent.parent, capture_output=True, text=True, check=False
