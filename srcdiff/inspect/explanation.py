@@ -334,16 +334,25 @@ def _user_name(name: str, span: Span | None) -> str:
     return name if name in known or is_made_of_theirs else ""
 
 
-@functools.lru_cache(maxsize=64)
 def _identifiers(file: str, function: str) -> frozenset[str]:
-    """The names in a function of a file."""
+    """The names in a function of a file. Without such a function, the names in the file."""
+    functions = _identifiers_of_functions("".join(linecache.getlines(file)))
+    return functions.get(function, functions[""])
+
+
+@functools.lru_cache(maxsize=8)
+def _identifiers_of_functions(text: str) -> dict[str, frozenset[str]]:
+    """The names in each function of a text, by the name of the function, and those in the whole text, by ""."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse(text)
     except SyntaxError:
-        return frozenset()
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
-    inside = [n for f in functions or (tree,) for n in ast.walk(f)]
-    return frozenset(n.id if isinstance(n, ast.Name) else n.arg for n in inside if isinstance(n, ast.Name | ast.arg))
+        return {"": frozenset()}
+    found: dict[str, set[str]] = {}
+    for function in (tree, *(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))):
+        inside = [n for n in ast.walk(function) if isinstance(n, ast.Name | ast.arg)]
+        names = found.setdefault(getattr(function, "name", ""), set())
+        names.update(n.id if isinstance(n, ast.Name) else n.arg for n in inside)
+    return {name: frozenset(names) for name, names in found.items()}
 
 
 def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
