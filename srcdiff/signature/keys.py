@@ -22,7 +22,7 @@ from srcdiff.signature.record_layouts import (
     UnusableField,
     record_layout,
 )
-from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
+from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
 _LARGEST = 2**63 - 1
 
@@ -89,7 +89,9 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     if layout is not None:
         keys = _keys_of_parts(value, layout, exact)
         return ("other", kind) if keys is None else ("record", layout, *keys)
-    return ("constant", Kept(value)) if callable(value) or isinstance(value, str) else ("other", kind)
+    plain: Any = kind
+    is_itself = callable(value) or isinstance(value, str) or is_plain_class(plain)
+    return ("constant", Kept(value)) if is_itself else ("other", kind)
 
 
 _opened = threading.local()

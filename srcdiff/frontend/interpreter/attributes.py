@@ -15,6 +15,7 @@ import numpy as np
 from srcdiff.diagnostics.naming_objects import instead_of_attribute
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Caught,
     Choice,
     DeviceName,
     Element,
@@ -144,8 +145,14 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
         case Static(value=dataclasses.Field() as field) if node.attr == "name":
             return Static(field.name)
+        case Static(value=logging.Logger() as logger) if not callable(getattr(logger, node.attr, None)):
+            message = f"`{node.attr}` of a logger is not supported"
+            reader.refuse("SD102", node, message, help_="read it outside the function, and pass it in")
         case Static() if isinstance(base.value, (*SOURCES, logging.Logger)):
             return Method(base, node.attr)
+        case Caught():
+            message = f"`{node.attr}` of an exception is not supported"
+            reader.refuse("SD102", node, message, help_="let the function that raises it return the value instead")
         case Static() if _is_plain_instance(base.value):  # an instance without attributes
             return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)
         case Static(value=bool() | int() | float() | complex()) if node.attr in ("real", "imag"):

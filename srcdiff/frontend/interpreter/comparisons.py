@@ -73,6 +73,8 @@ def comparison(reader: Reader, node: ast.Compare) -> Abstract:
     left = evaluate_lazily(reader, node.left)
     result: Abstract | None = None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right_node, ast.Set):
+            right_node = ast.copy_location(ast.Tuple(right_node.elts, ast.Load()), right_node)
         right = evaluate_lazily(reader, right_node)
         test = compare(reader, op, left, right, node)
         if result is None:

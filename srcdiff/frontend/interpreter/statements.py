@@ -31,7 +31,7 @@ from srcdiff.frontend.domain.state import BREAKS, CONTINUES, GOES_ON, RAISES, RE
 from srcdiff.frontend.interpreter.aliases import forget_doubts, forget_same_lists
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, remove_item
-from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily, is_library
 from srcdiff.frontend.interpreter.forks import closing_escapes, fork, is_among, knowing_exit, leave_by, or_die
 from srcdiff.frontend.interpreter.indexing import index_of_instance
 from srcdiff.frontend.interpreter.instances import call_special, defines
@@ -165,7 +165,8 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
     except Hopeless:
         raise
     except Refusal as refusal:
-        if reader.frame.library:
+        captured = reader.frame.captured
+        if reader.frame.library or (captured is not None and is_library(captured.function)):
             raise
         reader.note_reached(refusal.problem)
         if refusal.problem is not None and refusal.problem not in reader.problems:

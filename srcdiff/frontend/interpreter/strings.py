@@ -29,6 +29,7 @@ from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list
 from srcdiff.frontend.interpreter.tables import expression, handles, handles_syntax, method, operation
+from srcdiff.frontend.source.guards import Constant, Summary
 from srcdiff.ir.nodes import Formatted, Print, Value
 from srcdiff.ir.types import Array, Scalar, is_float
 
@@ -307,6 +308,25 @@ def log_at_level(
     reader: Reader, node: ast.AST, owner: Static, level: Abstract, message: Abstract, *args: Abstract
 ) -> Abstract:
     return log(reader, node, owner.value.name, known_value(reader, level, "the level", node, int), message, args)
+
+
+@method("logger", "isEnabledFor")
+def is_enabled_for(reader: Reader, node: ast.AST, owner: Static, level: Abstract) -> Abstract:
+    """Whether a logger takes messages of a level. It may be another answer in the next call."""
+    number = str(known_value(reader, level, "the level", node, int))
+    enabled = _takes(owner.value, number)
+    reader.guard(Summary(_takes, Constant(owner.value), (number,)), enabled)
+    return Static(enabled)
+
+
+def _takes(logger: logging.Logger, level: str) -> bool:
+    return logger.isEnabledFor(int(level))
+
+
+@handles(logging.getLogger)
+def get_logger(reader: Reader, node: ast.AST, name: Abstract = Static(None)) -> Abstract:
+    known = None if is_none(name) else known_value(reader, name, "the name of the logger", node, str)
+    return Static(logging.getLogger(known))
 
 
 def _of_module(level: int) -> Any:
