@@ -342,8 +342,8 @@ class ComplexNumbers(Construct):
     def part_of(self, text: str) -> Expression:
         w = self.writer
         way = w.pick(("{0}.real", "{0}.imag", "abs({0})", "np.abs({0})", "abs({0}) ** 2", "phase", "({0} * {0}).imag"))
-        if way == "phase":
-            return Expression(f"{w.pick(('cmath.phase', 'np.angle'))}({text})", 3.2)
+        if way == "phase":  # in loops, numbers shrink until the derivatives of their angles are infinite
+            return Expression(f"{w.pick(('cmath.phase', 'np.angle'))}(0.3 + {text})", 3.2)
         return Expression(way.format(text), 16.0 if "*" in way else 4.0)
 
     def number_of_array(self, depth: int) -> Expression:
@@ -356,7 +356,7 @@ class ComplexNumbers(Construct):
             "np.mean(({0}).imag)",
             "np.linalg.norm({0})",
             "np.max(np.abs({0}))",
-            "np.sum(np.angle({0}))",
+            "np.sum(np.angle(0.3 + {0}))",
             "np.vdot({0}, {0}).real",
         )
         return Expression(w.pick(texts).format(given, w.constant()), 60.0)
