@@ -96,6 +96,46 @@ def stockham(x, radix, digits):
     return y
 
 
+def whole_array_stockham(x, radix, digits):
+    """The same with whole arrays: permutations by transposed views, twiddle factors by repeated arrays."""
+    n = radix**digits
+    rows, columns = np.mgrid[0:radix, 0:radix]
+    dft = np.exp(-2.0j * np.pi * rows * columns / radix)
+    counted, places = np.mgrid[0:radix, 0 : radix**digits]
+    y, permuted = x.copy(), np.empty(n, dtype=np.complex128)
+    factors = np.empty(n, dtype=np.complex128)
+    for i in range(digits):
+        blocks = np.reshape(y, (radix**i, radix, radix ** (digits - i - 1)))
+        permuted[:] = np.reshape(np.transpose(blocks, axes=(1, 0, 2)), (n,))
+        angles = np.reshape(counted[:, : radix**i] * places[:, : radix**i], (radix, radix**i, 1))
+        spread = np.reshape(factors, (radix, radix**i, radix ** (digits - i - 1)))
+        twiddles = np.exp(-2.0j * np.pi * angles / radix ** (i + 1))
+        spread[:] = np.repeat(twiddles, radix ** (digits - i - 1), axis=2)
+        y[:] = np.reshape(dft @ np.reshape(permuted * factors, (radix, radix ** (digits - 1))), (n,))
+    return y
+
+
+def radix_two(x, levels):
+    """Butterflies in place, with strides that are powers of two."""
+    y = x.copy()
+    for level in range(1, levels + 1):
+        m = 2**level
+        for k in range(0, 2**levels, m):
+            for j in range(m // 2):
+                turned = np.exp(-2j * np.pi * j / m) * y[k + j + m // 2]
+                y[k + j + m // 2] = y[k + j] - turned
+                y[k + j] += turned
+    return y
+
+
+def power_of_whole_array_stockham(x, weights, radix, digits):
+    return np.sum(weights * np.abs(whole_array_stockham(x, radix, digits)) ** 2)
+
+
+def power_of_radix_two(x, weights, levels):
+    return np.sum(weights * np.abs(radix_two(x, levels)) ** 2)
+
+
 def power_of_transform(x, weights):
     return np.sum(weights * np.abs(stockham(x, 2, 3)) ** 2)
 
@@ -114,6 +154,8 @@ CASES = [
     (escape_times, (-0.3 + 0.4j, 0.9, 8)),
     (escape_of_each, (-0.3 + 0.4j, 0.9, 8)),
     (power_of_transform, (planar(8), random.normal(size=8))),
+    (power_of_whole_array_stockham, (planar(9), random.normal(size=9), 3, 2)),
+    (power_of_radix_two, (planar(8), random.normal(size=8), 3)),
     (channel, (planar(8), planar(3), 0.1 * planar(8))),
 ]  # fmt: skip
 
@@ -127,6 +169,7 @@ def test_derivatives_agree_with_differences(function, arguments):
 def test_transform_of_the_source_is_that_of_numpy():
     x = planar(27)
     np.testing.assert_allclose(stockham(x, 3, 3), np.fft.fft(x), atol=1e-12)
+    np.testing.assert_allclose(whole_array_stockham(x, 3, 3), np.fft.fft(x), atol=1e-12)
 
 
 @pytest.mark.parametrize("function", [escape_of_each, power_of_transform])

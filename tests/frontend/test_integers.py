@@ -121,6 +121,18 @@ def test_powers_of_integers_in_arrays_are_exact(backend):
         assert srcdiff.grad(function, backend=backend)(1.5, 3, 35) == 3**35 % 1000 == function(1.0, 3, 35)
 
 
+def last_digit_of_sum(x, n, m):
+    return x * ((2**m + n) % 7)
+
+
+def test_sums_of_powers_of_two_that_are_not_exact_raise_where_integers_are_needed():
+    gradient = srcdiff.grad(last_digit_of_sum, backend="python")
+
+    assert gradient(1.5, 3, 30) == last_digit_of_sum(1.0, 3, 30)
+    with pytest.raises(OverflowError, match="is not exact beyond 2\\*\\*53"):
+        gradient(1.5, 3, 60)
+
+
 @pytest.mark.parametrize("function", [last_digits, converted])
 def test_powers_of_integers_that_are_not_exact_raise_where_integers_are_needed(function):
     gradient = srcdiff.grad(function, backend="python")
@@ -154,3 +166,39 @@ def test_arrays_of_float32_are_compared_with_numbers_in_float32(backend):
 
     a = np.full(3, 0.1, np.float32)
     assert srcdiff.grad(equal, backend=backend)(1.5, a) == equal(1.0, a) == 3.0
+
+
+def strided(x, levels):
+    total = 0.0
+    for level in range(levels):
+        for k in range(3**level - 1, len(x), 2**level):
+            total += x[k] ** 2 * len(np.zeros(2 * 2**level - 1))
+        total += x[13 // 3**level % 4] * x[2**level]
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_powers_of_integers_are_integers_where_integers_are_needed(backend):
+    x = np.arange(1.0, 6.0)
+    gradient = srcdiff.grad(strided, wrt="x", backend=backend)(x, 3)
+    assert srcdiff.differentiable(strided, backend=backend)(x, 3) == strided(x, 3)
+    assert list(gradient) == list(srcdiff.grad(lambda x: strided(x, 3), backend="python")(x))
+    srcdiff.check(strided, x, 3, wrt="x", backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("exponent", "error"), [(-1, TypeError), (40, OverflowError)])
+def test_powers_that_are_no_integers_raise_as_indices(backend, exponent, error):
+    with pytest.raises(error):
+        srcdiff.grad(lambda x, k: x[3**k], wrt="x", backend=backend)(np.ones(4), exponent)
+
+
+def test_powers_as_indices_are_refused_where_errors_of_indices_are_caught():
+    def caught(x, k):
+        try:
+            return x[3**k]
+        except TypeError:
+            return x[0]
+
+    with pytest.raises(srcdiff.DifferentiationError, match="an index must be an integer"):
+        srcdiff.grad(caught, wrt="x", backend="python")(np.ones(4), 1)

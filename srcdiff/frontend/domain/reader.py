@@ -209,7 +209,9 @@ class Reader(Shapes):
         self.became_floats = 0
         """The number of integers that have become floats in joins."""
         self.powers: set[Value] = set()
-        """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
+        """Floats that are integers in Python, but may be inexact: powers of integers other than two; sums, products."""
+        self.exponents: dict[Value, tuple[Value, ...]] = {}
+        """Floats that are integers in Python unless one of these exponents is below zero: these, and powers of two."""
         self.whole: set[Value] = set()
         """Floats to differentiate by that the caller passes as integers."""
         self.unchosen: set[Value] = set()

@@ -21,7 +21,6 @@ from srcdiff.frontend.interpreter.number_kinds import (
     as_plain_number,
     is_numpys,
     is_pythons,
-    is_whole,
     numpys_own,
     pythons_own,
     refuse_truth_values,
@@ -49,6 +48,9 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.LShift: ("left_shift", operator.lshift),
     ast.RShift: ("right_shift", operator.rshift),
 }
+
+_OF_INTEGERS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+"""The operators whose results are integers if the operands are."""
 
 
 @expression(ast.BinOp)
@@ -155,6 +157,7 @@ def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node:
         if exponent is None or exponent < 0:
             power = reader.apply(primitive, reader.cast(a, FLOAT), b)  # Python's int ** negative int is a float
             base = abs(reader.constants.get(a, 3))
+            reader.exponents[power] = (b,)
             if exponent is None and base & (base - 1):  # powers of two are exact
                 reader.powers.add(power)
             return power
@@ -166,7 +169,8 @@ def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node:
     if (bitwise or op in (ast.LShift, ast.RShift)) and (is_inexact(a.type) or is_inexact(b.type)):
         reader.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
     result = reader.apply(primitive, a, b)
-    if op in (ast.Add, ast.Sub, ast.Mult) and reader.powers & {a, b} and all(is_whole(reader, v) for v in (a, b)):
+    if op in _OF_INTEGERS and is_inexact(result.type) and all(v.type == INT or v in reader.exponents for v in (a, b)):
+        reader.exponents[result] = (*reader.exponents.get(a, ()), *reader.exponents.get(b, ()))
         reader.powers.add(result)
     return result
 

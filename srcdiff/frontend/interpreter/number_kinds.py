@@ -92,10 +92,6 @@ def is_large(x: Abstract) -> TypeGuard[Static]:
     return isinstance(x, Static) and isinstance(x.value, int) and not -(2**63) <= x.value < 2**63
 
 
-def is_whole(reader: Reader, value: Value) -> bool:
-    return value.type == INT or value in reader.powers
-
-
 def require_exact(reader: Reader, value: Value) -> None:
     """Raise if a power of integers, computed as a float, is too large to be exact."""
     if value in reader.powers:

@@ -120,9 +120,22 @@ _DIFFERENTIATED = (
 
 def as_integer(reader: Reader, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
     value = as_number(reader, x, node)
+    if value in reader.exponents and not any(map(reader.catching, (IndexError, OverflowError, TypeError))):
+        return integer_of_power(reader, value)
     if is_inexact(value.type):
         help_ = _DIFFERENTIATED if value in reader.whole else "convert it with `int(...)`"
         reader.refuse("SD203", node, what, help_=help_)
+    return reader.cast(value, INT)
+
+
+def integer_of_power(reader: Reader, value: Value) -> Value:
+    """The integer that a sum, a product or a quotient of powers is. With a negative exponent, Python has a float."""
+    for exponent in dict.fromkeys(reader.exponents[value]):
+        is_float = reader.apply("less", exponent, reader.const(0))
+        reader.raise_if(is_float, TypeError, "'float' object cannot be interpreted as an integer")
+    is_exact = reader.apply("less_equal", reader.apply("absolute", value), reader.const(2.0**53))
+    text = "an integer power is computed as a float here and is not exact beyond 2**53"
+    reader.raise_if(reader.apply("logical_not", is_exact), OverflowError, text)
     return reader.cast(value, INT)
 
 
