@@ -6,6 +6,7 @@ The function itself sees arrays of NumPy, which share the memory of what was pas
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api.derivatives import Derivative
+from srcdiff.bridges import written_functions as written
 
 Labelling = Callable[[Any], Any]
 _PLAIN = (np.ndarray, np.generic, float, int, str, bytes, type(None))
@@ -52,7 +54,12 @@ class Accepting:
         g = self.derivative
         bound = g.signature.bind(*args, **kwargs)
         _require_same_labels([*_leaves((*args, *kwargs.values()))])
-        result = g(*[_converted(a) for a in args], **{name: _converted(a) for name, a in kwargs.items()})
+        try:
+            positional, named = [_converted(a) for a in args], {name: _converted(a) for name, a in kwargs.items()}
+        except Exception as error:
+            error.add_note(f"in an argument of {written.place_of(g)}, which srcdiff takes as an array of NumPy")
+            raise
+        result = g(*positional, **named)
         wholes = [bound.arguments.get(name) for name in g.wrt]
         value, found = result if g.with_value or g.has_aux else (None, result)
         if g.has_aux and not g.with_value:
@@ -106,23 +113,44 @@ def _labelled(like: Any, found: Any) -> Any:
 
 
 def _require_same_labels(values: list[Any]) -> None:
-    """Refuse objects whose labels differ: the function goes by positions, pandas and xarray would go by labels."""
-    known: dict[tuple[str, int], Any] = {}
+    """Refuse objects whose labels differ: the function goes by positions, pandas and xarray would go by labels.
+
+    Different axes, such as the columns of a matrix and the rows of a vector, may have different labels, but not the
+    same labels in different orders. Neither may the dimensions of xarray.
+    """
+    known: list[tuple[str, Any]] = []
+    orders: dict[frozenset[Any], Any] = {}
     for value in values:
-        for axis, size, labels in _labels(value):
-            before = known.setdefault((axis, size), labels)
-            if not before.equals(labels):
+        if (
+            _is_of("xarray", ("DataArray",), value)
+            and orders.setdefault(frozenset(value.dims), value.dims) != value.dims
+        ):
+            raise ValueError(
+                f"two arguments have the dimensions {value.dims} in different orders: transpose one of them"
+            )
+        labels = [*_labels(value)]
+        for (other, before), (axis, index) in itertools.product(known, labels):
+            if len(before) != len(index) or before.equals(index):
+                continue
+            if axis == other:
                 raise ValueError(f"two arguments have different labels of their {axis}: align them first")
+            if _are_same_in_any_order(before, index):
+                raise ValueError(f"the labels of {other} and {axis} are the same in different orders: align them first")
+        known += labels
 
 
-def _labels(value: Any) -> Iterator[tuple[str, int, Any]]:
+def _are_same_in_any_order(one: Any, other: Any) -> bool:
+    return bool(one.is_unique and other.is_unique and one.isin(other).all())
+
+
+def _labels(value: Any) -> Iterator[tuple[str, Any]]:
     if _is_of("pandas", ("Series", "DataFrame"), value):
-        yield "rows", len(value.index), value.index
+        yield "rows", value.index
         if value.ndim == 2:
-            yield "columns", len(value.columns), value.columns
+            yield "columns", value.columns
     elif _is_of("xarray", ("DataArray",), value):
         for name, index in value.indexes.items():
-            yield f"dimension {name!r}", len(index), index
+            yield f"dimension {name!r}", index
 
 
 def _leaves(value: Any) -> Iterator[Any]:

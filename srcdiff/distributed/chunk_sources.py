@@ -135,6 +135,19 @@ def parquet(path: Any, columns: Sequence[str | Sequence[str]]) -> Parquet:
     return Parquet([str(p) for p in paths], columns)
 
 
+class Blocks:
+    """Chunks of arrays of Dask, as they lie on the workers. Dask forgets data of arrays that nobody keeps."""
+
+    def __init__(self, arrays: Sequence[Any], chunks: Sequence[Any]) -> None:
+        self.arrays, self.chunks = arrays, chunks
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, k: int) -> Any:
+        return self.chunks[k]
+
+
 class Made:
     """Chunks made on the fly: see `made`."""
 

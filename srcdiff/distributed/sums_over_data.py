@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.distributed.chunk_sources import chosen
+from srcdiff.distributed.chunk_sources import Blocks, chosen
 from srcdiff.distributed.executors import Progress, Work, bar, executor_for
 from srcdiff.distributed.worker_programs import Program, Vector, flat_view
 
@@ -160,7 +160,7 @@ def _is_of_dask(value: Any) -> bool:
     return type(value).__module__.startswith("dask.array")
 
 
-def _blocks(arrays: Sequence[Any]) -> list[Any]:
+def _blocks(arrays: Sequence[Any]) -> Blocks:
     """The chunks of arrays of Dask, as they lie on the workers."""
     import dask
 
@@ -173,4 +173,4 @@ def _blocks(arrays: Sequence[Any]) -> list[Any]:
         if any(len(sizes) > 1 for sizes in array.chunks[1:]):
             raise ValueError("an array is divided along another axis than the first: use `rechunk({1: -1})`")
     columns = [array.to_delayed().reshape(-1).tolist() for array in arrays]
-    return [delayed(tuple)(list(blocks)) for blocks in zip(*columns, strict=True)]
+    return Blocks(arrays, [delayed(tuple)(list(blocks)) for blocks in zip(*columns, strict=True)])

@@ -55,7 +55,7 @@ def is_plain_class(kind: type) -> bool:
         return True
     if not is_usual_metaclass(type(kind)) or issubclass(kind, BaseException) or kind is object:
         return False
-    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__srcdiff_array__")):
+    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__srcdiff_array__")):
         return False  # its instances are arrays
     for base in kind.__mro__[:-1]:
         root = str(base.__module__).partition(".")[0]

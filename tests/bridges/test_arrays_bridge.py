@@ -85,6 +85,32 @@ def test_structures_several_arguments_and_further_results():
     assert (1.0, 1.5) == (of_p["b"], further)
 
 
+def test_the_same_labels_in_different_orders_are_refused():
+    pd, xr = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    product = accepting(srcdiff.grad(lambda m, v: np.sum(m @ v), backend="python"))
+    m = pd.DataFrame(np.ones((2, 3)), columns=list("abc"))
+    assert product(m, pd.Series(np.arange(3.0), index=list("abc"))).loc[0, "c"] == 2.0
+    assert product(m, pd.Series(np.arange(3.0), index=list("xyz"))).loc[0, "c"] == 2.0
+    with pytest.raises(ValueError, match="labels of columns and rows are the same in different orders"):
+        product(m, pd.Series(np.arange(3.0), index=list("cab")))
+    table = pd.DataFrame(np.ones((2, 2)), index=["a", "b"], columns=["b", "a"])
+    assert product(table, np.ones(2)).columns.tolist() == ["b", "a"]
+    square = xr.DataArray(np.ones((2, 2)), dims=("a", "b"))
+    assert product(square, square).dims == ("a", "b")
+    with pytest.raises(ValueError, match=r"the dimensions \('b', 'a'\) in different orders: transpose one of them"):
+        product(square, square.T)
+
+
+def test_what_cannot_be_converted_gets_the_exception_of_its_library_with_the_line():
+    class OnDevice:
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    with pytest.raises(TypeError, match="Implicit conversion") as caught:
+        accepting(srcdiff.grad(lambda x: np.sum(x * x)))(OnDevice())
+    assert "in an argument of `" in caught.value.__notes__[0]
+
+
 def test_different_labels_and_wrong_arguments_are_refused():
     pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
     g = accepting(srcdiff.grad(lambda x, y: np.sum(x * y), backend="python"))

@@ -88,6 +88,15 @@ def test_arrays_of_dask_where_they_lie(client):
     assert expected[0] == LOSS(chunks, on="dask").value_and_grad(PARAMS)[0]
 
 
+def test_arrays_that_only_the_sum_keeps(client):
+    x, y = data()
+    arrays = client.persist([da.from_array(x, chunks=(300, 3)), da.from_array(y, chunks=300)])
+    total = LOSS(tuple(arrays), on=client)
+    del arrays
+    assert total(PARAMS) == LOSS(distributed.rows(x, y, size=300))(PARAMS)
+    assert len([batch(PARAMS) for batch in total.batches(2, seed=0)]) == 2
+
+
 def test_the_default_scheduler():
     x, y = data()
     done = []

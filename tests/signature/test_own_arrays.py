@@ -163,13 +163,16 @@ def test_argument_with_operators_of_its_own_is_refused(given: Any, help_: str) -
 
 
 class Exchanged:
-    """An array that speaks DLPack only."""
+    """An array that speaks DLPack only, and has attributes of its own."""
+
+    def __init__(self) -> None:
+        self.held = X
 
     def __dlpack__(self, **further: Any) -> Any:
-        return X.__dlpack__(**further)
+        return self.held.__dlpack__(**further)
 
     def __dlpack_device__(self) -> Any:
-        return X.__dlpack_device__()
+        return self.held.__dlpack_device__()
 
     def ravel(self) -> Any:
         return self
