@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from srcdiff.api.hessian_products import hvp
 from srcdiff.api.jacobians import hessian, jacobian
 from srcdiff.api.reverse import value_and_grad
 from srcdiff.bridges import written_functions as written
-from srcdiff.diagnostics import DifferentiationError
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import VALUES, parts_of
@@ -100,21 +99,9 @@ class Flat:
         with self.place():
             return g(*positional, **named)
 
-    @contextlib.contextmanager
-    def place(self) -> Iterator[None]:
-        """Exceptions get a note with the user's function and its line: compiled code is in no traceback.
-
-        An exception that passes several places, such as a constraint and the optimiser itself, keeps the first note.
-        """
-        caller = f"called by {self.caller}"
-        try:
-            yield
-        except DifferentiationError:
-            raise  # it shows the line
-        except Exception as error:
-            if not any(note.endswith(caller) for note in getattr(error, "__notes__", ())):
-                error.add_note(f"in {written.place_of(self.of)}, {caller}")
-            raise
+    def place(self) -> contextlib.AbstractContextManager[None]:
+        """Exceptions get a note with the user's function and its line."""
+        return written.noted(self.of, self.caller)
 
     def value(self, x: Any) -> Any:
         """The result of the function. If it writes to its arguments, it gets copies."""

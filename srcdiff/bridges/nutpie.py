@@ -63,7 +63,8 @@ def model(
         ValueError: If the log density of the example is not finite.
     """
     f = CFunction(derivative := value_and_grad(logp, wrt, **options), derivative.ravel(*example))
-    value, gradient = f(f.flat.x)
+    with written.noted(logp, "nutpie"):
+        value, gradient = f(f.flat.x)
     if not (np.isfinite(value) and np.isfinite(gradient).all()):
         what = f"{value}" if not np.isfinite(value) else "finite, but its gradient is not"
         raise ValueError(f"the log density of the example is {what}, in {written.place_of(logp)}")

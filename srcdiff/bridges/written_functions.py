@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import inspect
@@ -15,6 +16,7 @@ import numpy as np
 from srcdiff.api.derivatives import Derivative
 from srcdiff.api.modes import jvp
 from srcdiff.api.reverse import grad
+from srcdiff.diagnostics import DifferentiationError
 from srcdiff.frontend.source.capture import plain_function
 
 Function = Callable[..., Any]
@@ -151,6 +153,23 @@ def place_of(f: Any) -> str:
         if not code.co_filename.startswith(_FILE):
             return f"`{code.co_qualname}`, {code.co_filename}:{code.co_firstlineno}"
         f = plain.__globals__["f"]
+
+
+@contextlib.contextmanager
+def noted(f: Function, caller: str) -> Iterator[None]:
+    """Exceptions get a note with the user's function and its line: compiled code is in no traceback.
+
+    An exception that passes several places, such as a constraint and the optimiser itself, keeps the first note.
+    """
+    by = f"called by {caller}"
+    try:
+        yield
+    except DifferentiationError:
+        raise  # it shows the line
+    except Exception as error:
+        if not any(note.endswith(by) for note in getattr(error, "__notes__", ())):
+            error.add_note(f"in {place_of(f)}, {by}")
+        raise
 
 
 def reduced(wrapper: Any, f: Function, made: Callable[[Function], Any]) -> Any:

@@ -95,8 +95,9 @@ def test_bad_models_are_refused_when_they_are_made():
             raise KeyError("of the user")
         return x
 
-    with pytest.raises(KeyError, match="of the user"):
+    with pytest.raises(KeyError, match="of the user") as caught:
         model(raises, 1.0)
+    assert "called by nutpie" in caught.value.__notes__[0]
     with pytest.raises(ValueError, match="have no parameters"):
         model(lambda n: 1.0 * n[0], np.array([1]))
     with pytest.raises(ValueError, match="'x', which is a parameter"):

@@ -1,6 +1,7 @@
 """Sums over data by Dask: a cluster of processes on this machine, with a worker that dies, and Dask's own arrays."""
 
 import functools
+import os
 import subprocess
 import sys
 import warnings
@@ -181,6 +182,6 @@ def test_functions_of_a_script_are_sent_with_their_text(tmp_path):
         check=False,
         timeout=120,
         cwd=PROJECT,
-        env=None,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
     )
     assert ["(60.0, 60.0)", "(100.0, 100.0)"] == ran.stdout.split("\n")[:2], ran.stderr
