@@ -17,6 +17,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     given.add_mode(parser)
     parser.add_argument("--plain", action="store_true", help="code that needs NumPy alone, and no Numba")
     parser.add_argument("--c", metavar="FOLDER", help="write a shared library with a header there, for C and others")
+    parser.add_argument("--name", help="the name of the function in that library (default: that of your function)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: it is printed)")
 
 
@@ -52,7 +53,7 @@ def _library(chosen: argparse.Namespace, asked: given.Given, derivative: Any) ->
     with working("compiling the library"):
         try:
             function = derivative.cfunc(*asked.arguments, **asked.keywords)
-            library = function.export(chosen.c)
+            library = function.export(chosen.c, chosen.name)
         except (TypeError, ValueError, OSError) as error:
             raise CommandError(f"{chosen.function}: {error}") from None
     header = library.with_name(f"{library.name.removeprefix('lib').removesuffix('.so')}.h")

@@ -185,10 +185,10 @@ def test_export_writes_a_library_for_c(capsys, model):
     if shutil.which("cc") is None and shutil.which("gcc") is None:
         pytest.skip("there is no C compiler")
     example = ["--example", "np.ones(2), 3.0, 2", "--wrt", "a", "b"]
-    status, printed, _ = call(capsys, "export", "model.py:annotated", *example, "--c", "library")
+    status, printed, _ = call(capsys, "export", "model.py:annotated", *example, "--c", "library", "--name", "model")
     assert (status, "3 parameters: a[0], a[1], b") == (0, printed.splitlines()[-1])
-    assert Path("library/libannotated.so").exists()
-    assert "int annotated(int64_t n, " in Path("library/annotated.h").read_text(encoding="utf-8")
+    assert Path("library/libmodel.so").exists()
+    assert "int model(int64_t n, " in Path("library/model.h").read_text(encoding="utf-8")
 
 
 def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
