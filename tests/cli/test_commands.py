@@ -56,7 +56,10 @@ def model(tmp_path, monkeypatch):
     (tmp_path / "model.py").write_text(MODEL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    yield
+    for name, module in [*sys.modules.items()]:  # a copy of `sys.modules` would hide modules of Numba from themselves
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def call(capsys, *arguments):
