@@ -193,6 +193,6 @@ class _Body:
 def in_words(span: Span) -> str:
     """The text of the warning about a search."""
     return (
-        f"line {span.line}, `{span.text.strip()}`: the loop searches by comparisons only. Comparisons have no "
+        f"{span.place}, `{span.text.strip()}`: the loop searches by comparisons only. Comparisons have no "
         f"derivative, so the number that the loop finds has none either: use `srcdiff.root`, or `srcdiff.minimize`"
     )

@@ -66,6 +66,6 @@ def changes_active(operation: If, active: Activity) -> bool:
 def in_words(span: Span) -> str:
     """The text of the warning about a test."""
     return (
-        f"line {span.line}, `{span.text.strip()}`: where both numbers are exactly equal, the derivative is that of the "
+        f"{span.place}, `{span.text.strip()}`: where both numbers are exactly equal, the derivative is that of the "
         f"side that runs, and may differ from the derivative nearby"
     )

@@ -152,6 +152,6 @@ def _note_yields(note: object, operation: Operation, block: Block, outs: Sequenc
 def in_words(span: Span) -> str:
     """The text of the warning about a search."""
     return (
-        f"line {span.line}, `{span.text.strip()}`: the loop looks up a place by comparisons only, which have no "
+        f"{span.place}, `{span.text.strip()}`: the loop looks up a place by comparisons only, which have no "
         f"derivative, so what is read there is constant: interpolate it, for example with `np.interp`"
     )

@@ -180,11 +180,18 @@ def named(value: Any) -> str:
 
 _PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no `__getattr__` or `__setattr__`"
 _UNUSUAL = "`{}` {}: write a class with plain attributes, and convert"
+_WRITTEN_IN_PYTHON = 1 << 9
+"""The flag of classes that were made by a `class` statement."""
+_COMPILED = ("cython_function_or_method", "fused_cython_function", "fortran")
 _ACCESS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 
 
 def _plainly(class_: type) -> str:
     """What keeps the instances of a user's class from being read, and what to write."""
+    if not class_.__flags__ & _WRITTEN_IN_PYTHON:
+        return f"`{class_.__name__}` is compiled and has no Python source: write the class in Python"
+    if hasattr(class_, "__array__"):
+        return _UNUSUAL.format(class_.__name__, "defines `__array__`, so that NumPy takes its instances for arrays")
     for base in class_.__mro__[:-1]:
         if found := next((name for name in _ACCESS if name in vars(base)), ""):
             where = "defines" if base is class_ else f"inherits from `{base.__name__}`, which defines"
@@ -250,7 +257,7 @@ def instead_of_call(target: Any) -> tuple[str, str]:
         return message, f"pass the instance and call its method: `instance.{target.__name__}(...)`"
     if isinstance(target, functools._lru_cache_wrapper):
         return f"`{name}` is cached by `lru_cache`, which is not supported", "remove the decorator `lru_cache`"
-    if not isinstance(target, _FUNCTION_TYPES):
+    if not isinstance(target, _FUNCTION_TYPES) and type(target).__name__ not in _COMPILED:
         class_ = type(target)
         return f"{named(target)} is called, which is not supported", instead_of(class_)
     return "", _found(_FUNCTIONS, module, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from pathlib import Path
 
 from srcdiff.quick_dataclasses import dataclass
 
@@ -22,6 +23,11 @@ class Span:
     def text(self) -> str:
         """The user's line as they wrote it; nothing if the file has a name that other texts share."""
         return "" if self.file == SHARED else linecache.getline(self.file, self.line).rstrip("\n")
+
+    @property
+    def place(self) -> str:
+        """The line in words. A call may lead from the user's file into others, so it names the file."""
+        return f"line {self.line} of {Path(self.file).name}"
 
     @property
     def comments(self) -> list[str]:

@@ -20,7 +20,9 @@ from srcdiff.signature.random_sources import layout_of_source
 from srcdiff.signature.record_layouts import layout_of_records
 from srcdiff.signature.standing_classes import fields_of
 
-FOREIGN = {"srcdiff", "numba", "numba_cuda", "llvmlite", "numpy", "scipy", "pandas", "torch", "jax", "tensorflow"}
+FOREIGN = {"srcdiff", "numba", "numba_cuda", "llvmlite", "numpy", "scipy", "pandas", "torch", "jax", "tensorflow"} | {
+    *("matplotlib", "mpl_toolkits", "PIL", "plotly", "sympy"),
+}
 """Packages whose objects are not opened: what they are stands in compiled code."""
 _OWN_ACCESS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
 _HEAP_TYPE = 1 << 9

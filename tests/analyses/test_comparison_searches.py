@@ -102,7 +102,9 @@ def test_searches_are_noticed(function, line):
         srcdiff.grad(function, backend="python")(1.3)
     messages = [str(w.message) for w in noted if w.category is srcdiff.ComparisonSearchWarning]
     assert messages
-    assert messages[0].startswith(f"line {function.__code__.co_firstlineno + line - 1}, ")
+    assert messages[0].startswith(
+        f"line {function.__code__.co_firstlineno + line - 1} of test_comparison_searches.py, "
+    )
     assert "srcdiff.root" in messages[0]
 
 
@@ -135,7 +137,7 @@ def looked_up_by_numpy(x, w):
 def test_look_up_in_a_table_is_noticed(function, line):
     with pytest.warns(srcdiff.ComparisonSearchWarning, match="looks up a place by comparisons") as noted:
         srcdiff.grad(function, wrt=(0, 1), backend="python")(0.3, 2.0)
-    place = f"line {function.__code__.co_firstlineno + line - 1}, "
+    place = f"line {function.__code__.co_firstlineno + line - 1} of test_comparison_searches.py, "
     assert [str(w.message)[: len(place)] for w in noted] == [place]
 
 

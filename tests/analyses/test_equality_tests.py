@@ -132,7 +132,7 @@ def test_an_equality_test_is_named_once(function: Any, point: Any, line: int) ->
 
     messages = warned(lambda: gradient(*point))
 
-    assert [number] == [int(message.split(",")[0].removeprefix("line ")) for message in messages]
+    assert [number] == [int(message.split()[1]) for message in messages]
     assert [] == warned(lambda: gradient(*point))
     assert [number] == [span.line for span in srcdiff.explain(function, *point).equality_tests]
     assert f"line {number}:" in str(srcdiff.explain(function, *point))
@@ -147,7 +147,7 @@ def test_other_comparisons_give_no_warning(function: Any, point: Any) -> None:
 def test_tests_in_helpers_are_found_at_their_lines() -> None:
     (message,) = warned(lambda: srcdiff.grad(calling, backend="python")(0.5))
 
-    assert message.startswith(f"line {first_line(helper) + 1}, `if x == 0.0:`")
+    assert message.startswith(f"line {first_line(helper) + 1} of test_equality_tests.py, `if x == 0.0:`")
 
 
 def test_other_modes_warn_too() -> None:

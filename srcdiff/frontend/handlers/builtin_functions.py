@@ -60,7 +60,7 @@ from srcdiff.frontend.interpreter.iteration import (
     unpacked,
 )
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of
+from srcdiff.frontend.interpreter.lazy_arrays import elementwise, known_elements, lengths_of
 from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list
 from srcdiff.frontend.interpreter.lists import list_extend
 from srcdiff.frontend.interpreter.made_dictionaries import (
@@ -363,10 +363,15 @@ def _truths(primitive: str, start: bool, of_iterators: Callable[..., Any]) -> Ca
     def call(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
         if isinstance(of, Through | Generated):
             return call_value(reader, Static(of_iterators), [of], node)
+        truths = [truth_of(reader, x, node) for x in known_elements(reader, of) or () if isinstance(x, Static)]
+        known = [x.value for x in truths if isinstance(x, Static)]
+        if known and len(known) == len(known_elements(reader, of) or ()):
+            return Static((all if start else any)(known))
         return fold_elements(reader, node, of, Static(start), lambda a, b: both(reader, a, b, node))
 
     def both(reader: Reader, a: Abstract, b: Abstract, node: ast.AST) -> Value:
-        return reader.apply(primitive, *(as_value(reader, truth_of(reader, x, node)) for x in (a, b)))
+        truths = [truth_of(reader, x, node) for x in (a, b)]
+        return reader.apply(primitive, *(as_value(reader, x) for x in truths))
 
     return call
 

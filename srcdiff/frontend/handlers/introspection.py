@@ -33,6 +33,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Range,
     Record,
     Static,
+    Super,
     Text,
     Transformed,
     Tuple,
@@ -208,6 +209,18 @@ def asked_classes(reader: Reader, kinds: Abstract, node: ast.AST) -> Iterator[An
     yield kinds.value
 
 
+@handles(issubclass)
+def call_issubclass(reader: Reader, node: ast.AST, of: Abstract, kinds: Abstract) -> Abstract:
+    """`issubclass(type(x), C)`. The class of a number may be one of several."""
+    options = of.options if isinstance(of, TypeOf) else (known_value(reader, of, "the class", node, type),)
+    asked = tuple(asked_classes(reader, kinds, node))
+    answers = {ask(reader, issubclass, standing_for(k) or k, asked, node) for k in options}
+    if len(answers) != 1:
+        message = "srcdiff cannot tell here whether this number is Python's or NumPy's"
+        reader.refuse("SD205", node, message, help_="convert it first: `float(...)` or `int(...)`")
+    return Static(answers.pop())
+
+
 def ask(reader: Reader, question: Any, x: Any, kinds: tuple[Any, ...], node: ast.AST) -> bool:
     try:
         return bool(question(x, kinds))
@@ -246,6 +259,9 @@ def has_attribute(value: Any, name: str) -> bool:
 
 def is_there(reader: Reader, x: Abstract, name: str, node: ast.AST) -> bool:
     """Whether a value has an attribute."""
+    if isinstance(x, Super):
+        kinds = class_of(x).__mro__
+        return any(name in vars(k) for k in kinds[kinds.index(x.above) + 1 :])
     kind = class_of(x) if is_instance(x) else x.value if isinstance(x, Static) else None
     if isinstance(kind, type) and not isinstance(written_attribute(reader, kind.__mro__, name, node), Missing):
         return True
@@ -256,7 +272,7 @@ def is_there(reader: Reader, x: Abstract, name: str, node: ast.AST) -> bool:
         found = has_attribute(x.value, name)
         reader.guard(Summary(has_attribute, Constant(x.value), (name,)), found)
         return found
-    answers = {hasattr(k, name) for k in classes_of(reader, x)}
+    answers = {in_class(k, name) is not MISSING for k in classes_of(reader, x)}  # not in the class of the class
     if len(answers) != 1:
         refuse_unknown_class(reader, x, node)
     return answers.pop()

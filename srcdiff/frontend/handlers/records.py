@@ -126,15 +126,13 @@ def refers_to(x: Any, to: Object) -> bool:
 
 def fill_fields(reader: Reader, new: Object, kind: type, args: Arguments, keywords: Keywords, node: ast.AST) -> None:
     """The generated `__init__` of a dataclass: it assigns the fields and calls `__post_init__`."""
-    fields = dataclasses.fields(kind)
-    if any(f._field_type is not dataclasses._FIELD for f in vars(kind)["__dataclass_fields__"].values()):  # type: ignore[attr-defined]
-        message = f"`{kind.__name__}` has an `InitVar` or a `ClassVar`, which is not supported"
-        reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
+    fields = tuple(f for f in vars_of_dataclass(kind).values() if f._field_type is not dataclasses._FIELD_CLASSVAR)  # type: ignore[attr-defined]
     by_position = [f.name for f in fields if f.init and not f.kw_only]
     bound = {**dict(zip(by_position, args, strict=False)), **keywords}
     is_twice = set(by_position[: len(args)]) & set(keywords)
     if is_twice or len(args) > len(by_position) or set(bound) - {f.name for f in fields if f.init}:
         reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(by_position)}")
+    only_passed: list[Abstract] = []
     for field in fields:
         if field.name in bound:
             value = bound[field.name]
@@ -146,9 +144,18 @@ def fill_fields(reader: Reader, new: Object, kind: type, args: Arguments, keywor
             reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(by_position)}")
         else:
             continue
-        reader.cells[new.number, field.name] = value
+        if field._field_type is dataclasses._FIELD_INITVAR:  # type: ignore[attr-defined]
+            only_passed.append(value)
+        else:
+            reader.cells[new.number, field.name] = value
     if in_class(kind, "__post_init__") is not MISSING:
-        call_with(reader, read_attribute(reader, new, "__post_init__", node), [], {}, node)
+        call_with(reader, read_attribute(reader, new, "__post_init__", node), only_passed, {}, node)
+
+
+def vars_of_dataclass(kind: type) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a dataclass or of a class below one, with its `ClassVar` and `InitVar`."""
+    fields: dict[str, dataclasses.Field[Any]] = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return fields
 
 
 def member_of(reader: Reader, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:

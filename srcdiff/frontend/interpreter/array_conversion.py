@@ -142,7 +142,11 @@ def array_of_stored(reader: Reader, of: List, dtype: Abstract, node: ast.AST) ->
     """An array from a list of a length known at run time."""
     contents = stored_contents(reader, of)
     are_rows = holds_lists(contents.element) and len(contents.arrays) == 2
-    if isinstance(contents.arrays[0].type, Stack) or (len(contents.arrays) != 1 and not are_rows):
+    if (
+        not contents.arrays
+        or isinstance(contents.arrays[0].type, Stack)
+        or (len(contents.arrays) != 1 and not are_rows)
+    ):
         return call_named(reader, "stack", node, of, dtype=dtype)
     used = reader.view(contents.arrays[0], (*map(Index, contents.at), Slice(None, contents.length, None)))
     if are_rows:

@@ -55,7 +55,7 @@ from srcdiff.frontend.interpreter.presence import key_of, present
 from srcdiff.frontend.interpreter.record_fields import attribute_of_records
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import expression
-from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
+from srcdiff.frontend.source.guards import Attribute, Constant, Summary, class_entry, original
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, Array, Scalar, is_inexact, real_of, scalar_of, zero_of
 from srcdiff.signature.enums import attribute_of as attribute_of_member
@@ -136,15 +136,18 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return Static(owner.__members__[node.attr])
         case Static(value=enum.Enum() as member):
             return member_attribute(reader, member, node)
-        case Static(value=type() as owner) if node.attr in ("__name__", "__qualname__"):
+        case Static(value=type() as owner) if node.attr in ("__name__", "__qualname__", "__module__"):
             return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if has_written(reader, owner.__mro__, node.attr):
             found = written_attribute(reader, owner.__mro__, node.attr, node)
             return attribute_of_class(reader, owner, node.attr, node) if isinstance(found, Missing) else found
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, standing_for(owner) or owner, node.attr, node)
-        case Static(value=dataclasses.Field() as field) if node.attr == "name":
-            return Static(field.name)
+        case Static(value=dataclasses.Field() as field) if node.attr in ("name", "init", "repr", "compare", "kw_only"):
+            return Static(getattr(field, node.attr))
+        case Static(value=dataclasses.Field() as field) if node.attr == "metadata":
+            place = Summary(dict, Attribute(Constant(field), "metadata"))
+            return lift(reader, dict(field.metadata), place, "metadata", (), node, "fixed")
         case Static(value=logging.Logger() as logger) if not callable(getattr(logger, node.attr, None)):
             message = f"`{node.attr}` of a logger is not supported"
             reader.refuse("SD102", node, message, help_="read it outside the function, and pass it in")

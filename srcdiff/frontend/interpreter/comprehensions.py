@@ -7,7 +7,7 @@ import functools
 import types
 from collections.abc import Callable
 
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, IsWritten
 from srcdiff.frontend.interpreter.assignments import assign_target, assignment_statement
@@ -19,6 +19,7 @@ from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.generators import function_of, made_generator
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, has_known_length, unpacked
+from srcdiff.frontend.interpreter.lazy_arrays import known_elements
 from srcdiff.frontend.interpreter.list_storage import append, new_list
 from srcdiff.frontend.interpreter.made_dictionaries import dictionary_of_pairs, table_of_pairs
 from srcdiff.frontend.interpreter.tables import expression
@@ -57,6 +58,8 @@ def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract
     body: list[ast.stmt] = [leave]
     for test in generator.ifs:
         body = [ast.If(test, body, [])]
+    source = iterated(reader, generator.iter)  # outside of the scope of the generator
+    source = source if generator.ifs else written_out_for_classes(reader, source, node.elt)
     start = ast.Assign([found], ast.Constant(not wanted))
     loop = ast.For(generator.target, generator.iter, body, [])
     statements = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, loop)]
@@ -67,7 +70,7 @@ def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract
     frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library, outer.told)
     with reader.within(frame=frame):
         assignment_statement(reader, statements[0])  # type: ignore[arg-type]
-        for_over(reader, loop, iterated(reader, loop.iter))
+        for_over(reader, loop, source)
         return evaluate(reader, ast.copy_location(ast.Name("%found", ast.Load()), node))
 
 
@@ -79,6 +82,7 @@ def read_generator(
         return
     generator = node.generators[level]
     source = iterated(reader, generator.iter) if source is None else source
+    source = source if generator.ifs else written_out_for_classes(reader, source, node.elt)
 
     def iteration(item: Abstract) -> None:
         assign_target(reader, generator.target, item)
@@ -114,6 +118,16 @@ def generator_call(reader: Reader, function: Abstract, node: ast.Call) -> Abstra
         )
         return call_with(reader, function, [comprehension(reader, node.args[0]), *rest], keywords, node)
     return None
+
+
+def written_out_for_classes(reader: Reader, source: Abstract, node: ast.expr) -> Abstract:
+    """The elements of a list one by one if `isinstance` is asked for them. The answers are constants."""
+    is_asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+    items = known_elements(reader, source) if is_asked else None
+    return source if items is None or len(items) > _MOST_ASKED else Tuple(items)
+
+
+_MOST_ASKED = 50
 
 
 @expression(ast.ListComp)

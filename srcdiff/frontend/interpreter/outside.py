@@ -49,6 +49,7 @@ from srcdiff.frontend.source.guards import (
     class_entry,
     contents,
     exactly,
+    is_too_large,
     made,
 )
 from srcdiff.ir.nodes import Value
@@ -217,8 +218,13 @@ def lift_parts(
         reader.guard(Summary(made, place), made(value))
     look_at_class(reader, type(value))
     inner = [Attribute(place, str(n)) if layout.is_instance else Element(place, n) for n in names]
-    each = zip(layout.taken_apart(value), inner, names, strict=True)
-    items = tuple(lift_part(reader, v, at, name, (*path, n), node, held or "made", layout) for v, at, n in each)
+    is_opened = held is not None or not is_too_large(value)  # as in `made`
+    items = tuple(
+        lift_part(reader, v, at, name, (*path, n), node, held or "made", layout)
+        if is_opened or not is_too_large(v)
+        else too_many_parts(reader, f"`{name}.{n}`" if layout.is_instance else f"`{name}[{n!r}]`", node)
+        for v, at, n in zip(layout.taken_apart(value), inner, names, strict=True)
+    )
     if layout.kind is list and reader.hoisting:
         handle = reader.lifted[id(value)] = List()
         reader.cells[handle] = Items(items)
@@ -228,6 +234,11 @@ def lift_parts(
     if isinstance(layout, RecordLayout):
         return relate_sizes(reader, Structured(items, layout))
     return Record(items, layout, is_outside=is_dictionary)
+
+
+def too_many_parts(reader: Reader, name: str, node: ast.AST) -> Poison:
+    message = f"{name} from outside the function refers to too many objects, which refer to each other"
+    return Poison(Problem("SD201", message, reader.span_of(node), help="pass the values that you need"))
 
 
 def lift_part(
@@ -272,10 +283,14 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
             continue
         reader.guard(Summary(made, found.place), made(found.value))
         look_at_class(reader, layout.kind)
+        is_opened = not is_too_large(found.value)
         for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
             path = (*found.path, name)
             place = Element(found.place, name) if layout.is_mapping else Attribute(found.place, str(name))
-            lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
+            if is_opened or not is_too_large(value):
+                lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
+            else:
+                lifted = too_many_parts(reader, f"`{found.name}.{name}`", node)
             cell = cell_of(reader, new, name) if layout.is_mapping else (new.number, str(name))
             reader.cells[cell] = lifted
         for name in layout.extra:

@@ -65,12 +65,18 @@ def attribute_of(reader: Reader, base: Abstract, name: str, node: ast.AST) -> Ab
     return None
 
 
+_EVERYWHERE = frozenset({"cauchy", "laplace", "logistic", "norm"})
+"""Distributions of all real numbers without shapes. `norm._cdf(x)` is `norm.cdf(x)` without its checks."""
+
+
 def _method(reader: Reader, distribution: str, name: str, node: ast.AST) -> Any:
     from srcdiff.library.distributions import METHODS
 
     if distribution not in METHODS:
         message = f"the distribution `scipy.stats.{distribution}` is not supported"
         reader.refuse("SD302", node, message, help_="write its density as a function of yours")
+    if distribution in _EVERYWHERE:
+        name = name.removeprefix("_")
     if name not in METHODS[distribution]:
         known = ", ".join(f"`{method}`" for method in METHODS[distribution])
         message = f"`{name}` of the distribution `scipy.stats.{distribution}` is not supported"

@@ -25,7 +25,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate, known_value
-from srcdiff.frontend.interpreter.iteration import evaluate_elements
+from srcdiff.frontend.interpreter.iteration import evaluate_elements, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list
 from srcdiff.frontend.interpreter.tables import expression, handles, handles_syntax, method, operation
@@ -198,6 +198,17 @@ def text_format(reader: Reader, node: ast.AST, owner: Static, *args: Abstract, *
             reader.refuse("SD304", node, f"`format` has no argument for `{{{name}}}`")
         mark = f"!{conversion}" if conversion else ""
         text = joined(text, formatted_text(reader, known[key], mark, Text(spec or ""), node))
+    return constant(text)
+
+
+@method("text", "join")
+def text_join(reader: Reader, node: ast.AST, owner: Static, of: Abstract) -> Abstract:
+    """`", ".join(texts)` of texts that are known one by one."""
+    text = Text("")
+    for k, item in enumerate(unpacked(reader, of, node)):
+        if not (isinstance(item, Text) or (isinstance(item, Static) and isinstance(item.value, str))):
+            reader.refuse("SD203", node, f"`join` needs strings; this element is {in_words(reader, item)}")
+        text = joined(joined(text, literal(owner.value if k else "")), text_of(reader, item, node))
     return constant(text)
 
 

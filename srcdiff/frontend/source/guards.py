@@ -17,6 +17,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import enum
+import itertools
 import math
 import re
 import types
@@ -229,19 +230,50 @@ def contents(value: dict[str, Any] | None) -> Any:
     return value and tuple((name, exactly(x)) for name, x in value.items())
 
 
-def made(value: Any, around: tuple[int, ...] = ()) -> Any:
+_MOST_PARTS = 5_000
+
+
+class _TooLargeError(Exception):
+    """A structure has more parts than are compared."""
+
+
+def made(value: Any) -> Any:
     """The form of a tuple, a list, a dictionary or an instance: its class, its names, and its parts.
 
-    For floats and arrays, which are read in every call, the form is only the type. A value may refer to those that are
-    `around` it.
+    For floats and arrays, which are read in every call, the form is only the type. Parts that are too large are not
+    opened.
     """
+    try:
+        return _form(value, (), itertools.count())
+    except _TooLargeError:
+        layout = None if isinstance(value, tuple) else layout_of(value)
+        names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))
+        return (type(value), names, *(Kept(part) if is_too_large(part) else made(part) for part in parts))
+
+
+def is_too_large(value: Any) -> bool:
+    """Whether a structure has too many parts, where a part counts as often as it is referred to.
+
+    Objects that refer to each other in many ways have more paths between them than can be followed.
+    """
+    try:
+        _form(value, (), itertools.count())
+    except _TooLargeError:
+        return True
+    return False
+
+
+def _form(value: Any, around: tuple[int, ...], counted: Iterator[int]) -> Any:
+    """The form of a value, which may refer to those that are `around` it."""
     if isinstance(value, enum.Enum) or id(value) in around:
         return Kept(value)
     layout = None if isinstance(value, tuple) else layout_of(value)
     if isinstance(value, tuple) or layout is not None:
+        if next(counted) > _MOST_PARTS:
+            raise _TooLargeError
         names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))
         around = (*around, id(value))
-        return (type(value), names, *(made(part, around) for part in parts))
+        return (type(value), names, *(_form(part, around, counted) for part in parts))
     if isinstance(value, np.ndarray):
         return (np.ndarray, value.dtype, value.ndim)
     return type(value) if isinstance(value, float | np.floating) else exactly(value)

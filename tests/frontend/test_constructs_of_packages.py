@@ -1,0 +1,213 @@
+"""What classes of public packages ask for: classes as values, dataclasses below others, texts, and large objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+import warnings
+from dataclasses import InitVar, dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import srcdiff
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+
+@dataclass
+class Parameters:
+    sigma: float
+    rate: float = field(default=0.1, metadata={"kind": "market"})
+    steps: int = field(default=7, metadata={"kind": "numerical"})
+    square: float = field(init=False, default=0.0)
+
+    def __post_init__(self):
+        following = getattr(super(), "__post_init__", None)
+        if following is not None:
+            following()
+        self.square = self.sigma**2
+
+    def given(self):
+        known = dataclasses.fields(self)
+        return {f.name: getattr(self, f.name) for f in known if f.init and f.metadata.get("kind") != "numerical"}
+
+
+class Checked:
+    def __post_init__(self):
+        if self.sigma < 0:
+            raise ValueError("a negative volatility")
+
+
+class Model(Parameters, Checked):
+    """A class below a dataclass, without a decorator of its own."""
+
+    def price(self, strike):
+        return self.priced(strike, **self.given()) + self.square
+
+    @staticmethod
+    def priced(strike, sigma, rate):
+        return np.exp(-rate) * scipy_stats.norm._cdf(np.log(strike) / sigma)
+
+
+@dataclass
+class Scaled:
+    factor: ClassVar[float] = 3.0
+    width: float
+    scale: InitVar[float]
+    unit: InitVar[float] = 2.0
+    area: float = 0.0
+
+    def __post_init__(self, scale, unit):
+        self.area = self.width * scale * unit * self.factor
+
+
+class Reported:
+    """Describes itself and its warnings by texts."""
+
+    colours: ClassVar = {"red": 31, "bold": 1}
+
+    def described(self, value, names):
+        codes = []
+        codes.append(str(self.colours["red"]))
+        codes.append("1")
+        return f"{';'.join(codes)} {', '.join(names)} {'|'.join(f'{n}={value}' for n in names)}"
+
+    def checked(self, x):
+        if x > 1.0:
+            warnings.warn(self.described(x, ["level", "outflow"]), stacklevel=2)
+        return x**2
+
+
+def is_number(x):
+    return issubclass(type(x), numbers.Real) and not issubclass(type(x), bool)
+
+
+def converted(x):
+    if type(x).__module__.startswith("casadi"):
+        return x
+    return np.asarray(x) if hasattr(x, "__len__") else np.asarray([x])
+
+
+def are_symbols(values):
+    return any([isinstance(v, str) for v in values]) or any(isinstance(values, str) for values in values)
+
+
+def below_a_dataclass(x):
+    return Model(x, 0.2).price(1.3)
+
+
+def values_for_initialisation(x):
+    return Scaled(x, x + 1.0).area + Scaled(width=2.0, scale=x, unit=x).area
+
+
+def texts(x):
+    return Reported().checked(x)
+
+
+def classes_as_values(x):
+    kind = None if are_symbols([x, 2.0]) else float
+    return np.array(converted(x), dtype=kind)[0] ** 2 if is_number(x) else 0.0
+
+
+def functions_are_recognised(x):
+    """Arrays are not callable, although their class is."""
+    # ruff: noqa: B004
+    values = np.array([x, 2.0])
+    if hasattr(values, "__call__") or hasattr(x, "__call__") or hasattr(values, "__name__") or hasattr(x, "mro"):
+        return x
+    return np.sum(values**2)
+
+
+def rows_of_constants(x):
+    limits = np.array([[-1.0, 2.0]] * len(x))
+    return np.sum(limits[:, 1] * x**2) + limits[0, 0] * x[0]
+
+
+PROGRAMS = [below_a_dataclass, values_for_initialisation, classes_as_values, functions_are_recognised]
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_derivatives_agree_with_differences(function, backend):
+    step = 1e-6
+    expected = (function(1.3 + step) - function(1.3 - step)) / (2 * step)
+    assert expected == pytest.approx(srcdiff.grad(function, backend=backend)(1.3), rel=1e-8)
+
+
+def test_array_of_a_repeated_row_of_constants():
+    actual = srcdiff.grad(rows_of_constants, backend="python")(np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal([3.0, 8.0, 12.0], actual)
+
+
+def test_joined_texts_are_those_of_python():
+    with pytest.warns(UserWarning, match="level") as caught:
+        gradient = srcdiff.grad(texts, backend="python")(3.0)
+    assert 6.0 == gradient
+    assert ["31;1 level, outflow level=3.0|outflow=3.0"] == [str(w.message) for w in caught]
+
+
+def test_join_of_numbers_is_refused():
+    def f(x):
+        raise ValueError(", ".join([x]))
+
+    with pytest.raises(srcdiff.DifferentiationError, match="`join` needs strings; this element is a float"):
+        srcdiff.grad(f, backend="python")(3.0)
+
+
+def test_any_of_constants_and_numbers():
+    def f(x):
+        if any([False, x > 1.0]) and all([True, x < 9.0]) and not any([]) and all([]):
+            return x**2
+        return x
+
+    assert [6.0, 1.0, 1.0] == [srcdiff.grad(f, backend="python")(x) for x in (3.0, 0.5, 10.0)]
+
+
+class Node:
+    """Many instances that refer to each other, as the parts of a figure do."""
+
+    def __init__(self, depth):
+        self.children = [Node(depth - 1), Node(depth - 1)] if depth else []
+        self.shared = self.children * 2
+        self.value = 1.5
+
+
+class Robot:
+    def __init__(self):
+        self.drawing = Node(7)
+        self.lengths = np.array([1.0, 2.0])
+
+
+robot = Robot()
+
+
+def reach(x):
+    return np.sum(robot.lengths) * x**2
+
+
+def deep(x):
+    node = robot.drawing.shared[0]
+    return node.value * x
+
+
+def test_large_objects_are_opened_in_part():
+    """The attributes of the object itself come first."""
+    assert 18.0 == srcdiff.grad(reach, backend="python")(3.0)
+
+
+def test_parts_that_are_not_opened_are_refused_where_they_are_used():
+    with pytest.raises(srcdiff.DifferentiationError, match=r"`robot.drawing` from outside .* too many objects"):
+        srcdiff.grad(deep, backend="python")(3.0)
+
+
+def test_attributes_beside_a_large_one_are_those_of_the_time_of_the_call():
+    gradient = srcdiff.grad(reach, backend="python")
+    assert 18.0 == gradient(3.0)
+    lengths = robot.lengths
+    try:
+        robot.lengths = np.array([1, 2, 3])
+        assert 36.0 == gradient(3.0)
+    finally:
+        robot.lengths = lengths
