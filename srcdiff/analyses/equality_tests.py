@@ -14,7 +14,7 @@ from srcdiff.analyses.activity import Activity, activity, varied_values
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Apply, Function, If, Operation, Store, Value, walk
-from srcdiff.ir.types import is_inexact
+from srcdiff.ir.types import BOOL, is_inexact
 
 EQUALITIES = {"equal": "==", "not_equal": "!="}
 _CONNECTIVES = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
@@ -28,23 +28,41 @@ def equality_tests(function: Function, inputs: Sequence[Value], outputs: Iterabl
     sites = points_to(function)
     varied = varied_values(function, inputs, sites)
     active = activity(function, inputs, list(outputs), sites)
-    tests: dict[Value, dict[Span, None]] = {}
-    found: dict[Span, None] = {}
+    tests, found = _tests(operations, varied), dict[Span, None]()
     for operation in operations:
         match operation:
-            case Apply(primitive=primitive, args=args) if primitive in EQUALITIES:
-                if _is_of_varied(operation, varied) and operation.span is not None:
-                    tests[operation.out] = {operation.span: None}
-            case Apply(primitive=primitive, args=args) if primitive in _CONNECTIVES:
-                joined = {span: None for a in args for span in tests.get(a, ())}
-                if joined:
-                    tests[operation.out] = joined
             case Apply(primitive="where", args=(condition, *_), out=out) if out in active:
                 found |= tests.get(condition, {})
             case If(condition=condition) if condition in tests and changes_active(operation, active):
                 found |= tests[condition]
     lines = {(span.file, span.line): span for span in found}
     return [lines[key] for key in sorted(lines)]
+
+
+def _tests(operations: Sequence[Operation], varied: set[Value]) -> dict[Value, dict[Span, None]]:
+    """The conditions that a test is part of, with the places of the tests. `a and b` may be a branch on `a`."""
+    tests: dict[Value, dict[Span, None]] = {}
+    parts: dict[Value, tuple[Value, ...]] = {}
+    for operation in operations:
+        match operation:
+            case Apply(primitive=primitive, out=out) if primitive in EQUALITIES:
+                if _is_of_varied(operation, varied) and operation.span is not None:
+                    tests[out] = {operation.span: None}
+            case Apply(primitive=primitive, args=args, out=out) if primitive in _CONNECTIVES:
+                parts[out] = args
+            case If(condition=condition, outs=outs, then=then, orelse=orelse):
+                for out, first, second in zip(outs, then.yields, orelse.yields, strict=True):
+                    if out.type == BOOL:
+                        parts[out] = (condition, first, second)
+    joined = dict(tests)
+    while joined:
+        joined = {
+            out: spans
+            for out, args in parts.items()
+            if (spans := {span: None for a in args for span in tests.get(a, ())}) and spans != tests.get(out)
+        }
+        tests |= joined
+    return tests
 
 
 def _is_of_varied(operation: Apply, varied: set[Value]) -> bool:

@@ -433,14 +433,14 @@ class _Sides:
                 self.check("less", index, length)
         first = index if start is None or index not in self.inside else start
         if not rewriter.is_natural(first):
-            self.check("greater_equal", first, None)
+            self.check("greater_equal", first, length, from_end=True)
 
-    def check(self, primitive: str, value: Value, length: Length | None) -> None:
+    def check(self, primitive: str, value: Value, length: Length, from_end: bool = False) -> None:
         key = primitive, value, length
         if key not in self.checks:
             builder = self.guard
-            other = builder.const(0) if length is None else length
-            other = builder.dim(*other) if isinstance(other, tuple) else self.outside(other)
+            other = builder.dim(*length) if isinstance(length, tuple) else self.outside(length)
+            other = builder.apply("negative", other) if from_end else other
             self.checks[key] = builder.apply(primitive, self.outside(value), other)
 
     def outside(self, value: Value) -> Value:

@@ -39,6 +39,14 @@ def connected(x, y):
     return x + y
 
 
+def joined(x, y):
+    s = 1.0
+    for k in range(len(x)):
+        if x[k] != 0.0 and y[k] != 2.0:
+            s = s * np.exp(x[k])
+    return s
+
+
 def storing(x):
     a = np.zeros(3)
     for i in range(3):
@@ -106,6 +114,7 @@ FOUND: list[Any] = [
     (selecting, (VECTOR,), 1),
     (connected, (0.5, 1.5), 1),
     (storing, (VECTOR,), 3),
+    (joined, (VECTOR, VECTOR), 3),
 ]
 NOT_FOUND: list[Any] = [
     (of_a_parameter, (0.5, 1.0)),

@@ -166,6 +166,21 @@ def test_what_cannot_be_computed_stays_skipped(w: Any, backend: str) -> None:
     np.testing.assert_array_equal(by_w, np.eye(len(w))[0])
 
 
+def from_the_end(v, w):
+    s = 0.0
+    for i in range(len(v)):
+        if v[i] != 0.0:
+            s += v[i] * w[i - 1]
+    return s
+
+
+def test_negative_indices_count_from_the_end() -> None:
+    gradient = srcdiff.grad(from_the_end, backend="python")
+
+    np.testing.assert_array_equal(gradient(V, np.array([2.0, 3.0, 4.0])), [4.0, 2.0, 3.0])
+    np.testing.assert_array_equal(gradient(V[::-1], np.array([2.0, 3.0])), [3.0, 2.0, 3.0])
+
+
 def divided(v, w):
     return v / w if v != 0.0 else 0.0
 
