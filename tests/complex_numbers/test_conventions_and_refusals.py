@@ -255,6 +255,33 @@ def test_selections_by_size_say_how_numpy_compares(function, advice):
 
 
 @pytest.mark.parametrize(
+    ("function", "advice", "instead"),
+    [
+        (lambda z: np.sum(z.view(float) ** 2), "z.imag", lambda z: np.stack((z.real, z.imag), axis=-1).ravel()),
+        (lambda x: np.abs(x.real.copy().view(complex)).sum(), r"1j \* x\[..., 1::2\]", None),
+    ],
+)
+def test_views_as_numbers_of_another_type_say_what_to_write(function, advice, instead):
+    with pytest.raises(DifferentiationError, match=f"a view of .* as numbers of another type.*(?s:.*){advice}"):
+        srcdiff.grad(function, backend="python")(Z)
+    if instead is not None:
+        np.testing.assert_array_equal(srcdiff.differentiable(instead, backend="python")(Z), Z.view(float))
+    x = np.arange(4.0)
+    found = srcdiff.differentiable(lambda x: x[..., ::2] + 1j * x[..., 1::2], backend="python")(x)
+    np.testing.assert_array_equal(found, x.view(complex))
+
+
+def test_views_of_the_same_numbers_are_written_through():
+    def written(z):
+        w = z.copy()
+        v = w.view()
+        v.view(np.complex128)[1:] *= 2j
+        return np.sum(np.abs(w) ** 2 * w.real)
+
+    srcdiff.check(written, Z, backend="python", order=2)
+
+
+@pytest.mark.parametrize(
     ("function", "words"),
     [
         (lambda z: np.abs(np.fft.fft(z)).sum(), "Fourier transforms"),

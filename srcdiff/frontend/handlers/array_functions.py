@@ -27,6 +27,7 @@ from srcdiff.frontend.interpreter.array_conversion import (
     call_astype,
     call_expand_dims,
     contiguous_or_copy,
+    dtype_of,
     in_memory_order,
     new_array,
     static_integers,
@@ -53,7 +54,7 @@ from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array
 from srcdiff.frontend.interpreter.record_fields import is_record, parted
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_complex, is_inexact, widest
 
 
@@ -324,6 +325,20 @@ def array_item(reader: Reader, node: ast.AST, array: Value, *where: Abstract) ->
         where = tuple(Static(0) for _ in range(array.array.rank))
     value = reader.load(array, tuple(as_integer(reader, w, node) for w in where))  # the result is Python's number
     return reader.cast(value, widest(value.type)) if is_inexact(value.type) else unheld(reader, value)
+
+
+@method("array", "view")
+def array_view(reader: Reader, node: ast.AST, array: Value, dtype: Abstract = Static(None)) -> Abstract:
+    """A view of the same numbers. One that takes the memory for numbers of another type is refused."""
+    own = array.array.dtype
+    if is_none(dtype) or dtype_of(reader, dtype, node) == own:
+        return reader.view(array, tuple(Slice(None, None, None) for _ in range(array.array.rank)))
+    help_ = "`.astype(...)` converts the numbers"
+    if is_complex(array.type):
+        help_ = "`z.real` and `z.imag` are views of the parts; `np.stack((z.real, z.imag), axis=-1)` has both"
+    elif dtype_of(reader, dtype, node).startswith("complex"):
+        help_ = "compute the numbers: `x[..., ::2] + 1j * x[..., 1::2]`"
+    reader.refuse("SD303", node, f"a view of {own} numbers as numbers of another type is not supported", help_=help_)
 
 
 @method("array", "tolist")
