@@ -238,29 +238,43 @@ def test_values_of_several_functions_along_an_axis(name, shape, axis):
     np.testing.assert_allclose(sum(np.sum(b * d) for b, d in zip(bars, dots, strict=True)), wanted, rtol=1e-6)
 
 
-def along_axes(x, y, p):
+def methods_along_an_axis(x, y, p):
     of = si.CubicSpline(x, y, axis=1)
     total = np.sum(of.derivative()(p) ** 2) + np.sum(of.antiderivative()(p)) + np.sum(of.integrate(p[0], p[1]) ** 2)
-    total += np.sum(of(p, 1)) + np.sum(of(p, nu=2) ** 2)
+    return total + np.sum(of(p, 1)) + np.sum(of(p, nu=2) ** 2)
+
+
+def ends_along_an_axis(x, y, p):
     ends = si.CubicSpline(x, y, axis=1, bc_type=((1, y[:, 0]), (2, np.array([0.3, p[0]]))))
+    return np.sum(ends(p) ** 2)
+
+
+def beyond_the_ends_along_an_axis(x, y, p):
     filled = si.interp1d(x, y, bounds_error=False, fill_value=(y[:, 0] ** 2, 3.0))
     beyond = si.interp1d(x, y, axis=1, kind="quadratic", fill_value="extrapolate")
-    total += np.sum(ends(p) ** 2) + np.sum(filled(2.0 * p - 1.15) ** 2) + np.sum(beyond(2.0 * p))
+    return np.sum(filled(2.0 * p - 1.15) ** 2) + np.sum(beyond(2.0 * p))
+
+
+def bases_along_an_axis(x, y, p):
     bases = si.BSpline(KNOTS, y, 2, axis=1)
-    return total + np.sum(bases(p) ** 3) + np.sum(bases.derivative()(p[0]))
+    return np.sum(bases(p) ** 3) + np.sum(bases.derivative()(p[0])) + x[1]
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
-def test_methods_along_an_axis(backend):
+@pytest.mark.parametrize(
+    "function",
+    [methods_along_an_axis, ends_along_an_axis, beyond_the_ends_along_an_axis, bases_along_an_axis],
+)
+def test_methods_along_an_axis(function, backend):
     given = X, np.random.default_rng(4).normal(size=(2, 5)), AT
-    value = srcdiff.differentiable(along_axes, backend=backend)(*given)
-    np.testing.assert_allclose(value, along_axes(*given), rtol=1e-10)
-    bars = srcdiff.grad(along_axes, wrt=(0, 1, 2), backend=backend)(*given)
+    value, bars = srcdiff.value_and_grad(function, wrt=(0, 1, 2), backend=backend)(*given)
+    np.testing.assert_allclose(value, function(*given), rtol=1e-10)
+    np.testing.assert_allclose(srcdiff.differentiable(function, backend="python")(*given), value, rtol=1e-10)
     for k, bar in enumerate(bars):
         dot = np.sin(np.arange(bar.size) + 1.0).reshape(bar.shape)
 
         def moved(step, k=k, dot=dot):
-            return along_axes(*[x + step * dot if j == k else x for j, x in enumerate(given)])
+            return function(*[x + step * dot if j == k else x for j, x in enumerate(given)])
 
         wanted = (8.0 * (moved(1e-5) - moved(-1e-5)) - (moved(2e-5) - moved(-2e-5))) / 12e-5
         np.testing.assert_allclose(np.sum(bar * dot), wanted, rtol=1e-5)
