@@ -13,6 +13,11 @@ import srcdiff
 from tests.users_programs import PROGRAMS
 
 STEP = 1e-5
+COMPILED = [
+    *("two_reservoirs", "load_by_basin", "kepler_by_a_class", "truss_by_elements", "bootstrap", "gufunc_of_numba"),
+    *("recursion_with_memory", "network_of_objects", "waiting_times", "interval_arithmetic"),
+]
+"""One program of each kind."""
 
 
 def of_first(function: Any, arguments: tuple[Any, ...]) -> Any:
@@ -41,7 +46,7 @@ def test_derivatives_of_first_and_second_order(function, arguments):
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("name", ["two_reservoirs", "load_by_basin"])
+@pytest.mark.parametrize("name", COMPILED)
 def test_compiled_gradients_are_the_same(name):
     function, arguments = next((f, a) for f, a in PROGRAMS if f.__name__ == name)
     expected = srcdiff.grad(function, backend="python")(*arguments)

@@ -1,4 +1,4 @@
-"""Loggers that are asked, sets with numbers, instances without attributes, and what an error after another one says."""
+"""Loggers that are asked, sets with numbers, instances without attributes, and what is said of them once."""
 
 from __future__ import annotations
 
@@ -91,9 +91,40 @@ def of_handlers(x):
     return x * len(LOGGER.handlers)
 
 
+class Body:
+    def __init__(self, x):
+        self.x, self.v = x, 0.0
+
+    def kick(self, by):
+        self.v += by
+
+
+def best_of(x):
+    first = best = Body(x)
+    for k in range(int(10.0 * x)):
+        other = Body(x * k)
+        other.kick(x)
+        if other.x > best.x:
+            best = other
+    best.kick(1.0)
+    return best.v * best.x + first.v
+
+
+def makes_and_passes(body, n):
+    made = Body(2.0 * body.x)
+    made.kick(body.v + 1.0)
+    return made.v if n == 0 else made.v + makes_and_passes(made, n - 1)
+
+
+def recursion(x):
+    return makes_and_passes(Body(x), int(x))
+
+
 @pytest.mark.parametrize(
     ("function", "argument", "words"),
     [
+        (best_of, 2.0, "`best` may be any of the instances of `Body` that iterations make"),
+        (recursion, 2.0, "makes an instance of `Body`, whose attributes are assigned, and passes it to itself"),
         (with_amount, 2.0, "`amount` of an exception is not supported"),
         (of_a_dense_array, np.eye(2), "this way to make a sparse array"),
         (of_handlers, 2.0, "`handlers` of a logger is not supported"),

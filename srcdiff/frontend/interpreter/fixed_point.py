@@ -21,10 +21,19 @@ from srcdiff.frontend.domain.abstract_values import (
     is_array_value,
     scope_numbers,
 )
-from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
+from srcdiff.frontend.domain.lattice import (
+    describe,
+    handles,
+    is_owned,
+    join,
+    leaf_types,
+    loosened,
+    mentioned,
+    objects_in,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
-from srcdiff.frontend.interpreter.dictionaries import note_orders
+from srcdiff.frontend.interpreter.dictionaries import is_changing, note_orders
 from srcdiff.frontend.interpreter.forks import closing_escapes, escape_again, or_die
 from srcdiff.frontend.interpreter.joins import (
     absent,
@@ -159,6 +168,16 @@ def refuse_unsettled(
     if any(isinstance(x, Slot) for x in before.values()):
         message = "a loop replaces a list of lists while another name refers to one of its elements"
         reader.refuse("SD206", node, message, help_="copy the element first: `list(...)`")
+    after = attempt.after.cells
+    for key in [k for k in carried.keys() | attempt.carried.keys() if carried.get(k) != attempt.carried.get(k)]:
+        made = sorted({o.kind.__name__ for o in objects_in(after.get(key, MISSING)) if not is_changing(o)})
+        if made and is_variable(key):
+            message = (
+                f"`{name_at(key)}` may be any of the instances of `{made[0]}` that iterations make, and these have "
+            )
+            message += "other names too"
+            help_ = "copy the attributes that you need, or make all instances before the loop and keep an index"
+            reader.refuse("SD206", node, message, help_=help_)
     unsettled = {k: d for k, d in {**carried, **attempt.carried}.items() if is_variable(k)}
     named = [name_at(k) for k in unsettled if carried.get(k) != attempt.carried.get(k)]
     for name in named or [name_at(k) for k, d in unsettled.items() if d.kind == "poison"]:

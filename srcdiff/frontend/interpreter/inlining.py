@@ -20,9 +20,10 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Tuple,
 )
-from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened
+from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened, objects_in
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Hopeless, RecursionFound
+from srcdiff.frontend.interpreter.dictionaries import is_changing
 from srcdiff.frontend.interpreter.generators import made_generator
 from srcdiff.frontend.interpreter.growth import (
     Argument,
@@ -135,9 +136,16 @@ def refuse_growing(
     """Refuse a call with new argument types, after too many such calls."""
     if grown is None:
         return
+    span = reader.span if reader.frame.library else reader.span_of(node)
+    made = sorted({o.kind.__name__ for o in objects_in(bound[grown.name]) if not is_changing(o)})
+    if made and not grown.is_larger:
+        message = (
+            f"`{function}` makes an instance of `{made[0]}`, whose attributes are assigned, and passes it to itself"
+        )
+        help_ = "pass the attributes as numbers, or write a loop"
+        raise Hopeless(Problem("SD305", message, span, help=help_))
     message = f"`{function}` calls itself with a new type of `{grown.name}` each time, so compilation would never end"
     label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
-    span = reader.span if reader.frame.library else reader.span_of(node)
     problem = Problem("SD308", message, span, f"`{grown.name}` {label}", help=help_.format(function=function))
     raise Hopeless(problem)
 
