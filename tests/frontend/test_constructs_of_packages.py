@@ -211,3 +211,121 @@ def test_attributes_beside_a_large_one_are_those_of_the_time_of_the_call():
         assert 36.0 == gradient(3.0)
     finally:
         robot.lengths = lengths
+
+
+# -- shapes that are assigned -----------------------------------------------------------------------------------------
+
+
+class Filter:
+    def __init__(self, state):
+        self.state = np.atleast_2d(state)
+        self.state.shape = len(state), 1
+
+    def update(self, y):
+        y = np.atleast_2d(y)
+        y.shape = 1, 1
+        self.state = self.state * y[0, 0]
+
+
+def assigned_in_a_class(x):
+    filter_ = Filter(np.array([[x], [2.0]]))
+    filter_.update(x)
+    return np.sum(filter_.state[:, 0] ** 2)
+
+
+def assigned_to_a_name(x):
+    rows = np.arange(6.0) * x
+    rows.shape = (2, 3)
+    rows[0, 1] = x**3
+    rows.shape = -1
+    return np.sum(rows**2) * rows[1]
+
+
+def seen_by_another_name(x):
+    rows = np.arange(6.0) * x
+    other = rows
+    rows.shape = (2, 3)
+    return np.sum(other[0] ** 2)
+
+
+def seen_in_a_list(x):
+    rows, kept = np.arange(6.0) * x, []
+    for _ in range(int(x) + 1):
+        kept.append(rows)
+    rows.shape = (2, 3)
+    return np.sum(kept[0][0] ** 2)
+
+
+def seen_in_a_tuple(x):
+    rows = np.arange(6.0) * x
+    kept = (rows, 1.0)
+    rows.shape = (2, 3)
+    return np.sum(kept[0][0] ** 2)
+
+
+def seen_in_an_attribute(x):
+    rows = np.arange(6.0) * x
+    kept = Filter(np.array([[x]]))
+    kept.state = rows
+    rows.shape = (2, 3)
+    return np.sum(kept.state[0] ** 2)
+
+
+def in_a_branch(x):
+    rows = np.arange(6.0) * x
+    if x > 1.0:
+        rows.shape = (2, 3)
+    return np.sum(rows[0] ** 2)
+
+
+def of_a_view(x):
+    """In NumPy, a view has a shape of its own."""
+    rows = np.arange(6.0) * x
+    part = rows[:4]
+    part.shape = (2, 2)
+    part[0, 1] = 3.0 * x
+    return np.sum(part[0] ** 2) + rows[1] ** 2
+
+
+def in_a_loop(x):
+    total = 0.0
+    for k in range(3):
+        rows = np.arange(4.0) * x**k
+        rows.shape = (2, 2)
+        total += rows[1, 0] ** 2
+    return total
+
+
+def seen_by_the_caller(x):
+    def flatten(a):
+        a.shape = -1
+
+    rows = np.ones((2, 3)) * x
+    flatten(rows)
+    return np.sum(rows[1] ** 2)
+
+
+def of_another_shape(x):
+    rows = np.ones((2, 3)) * x
+    other = rows
+    rows.shape = (3, 2)
+    return np.sum(other[2] ** 2)
+
+
+@pytest.mark.parametrize(
+    "function", [assigned_in_a_class, assigned_to_a_name, of_a_view, in_a_loop, in_a_branch], ids=lambda f: f.__name__
+)
+def test_shape_is_assigned_to_an_array_with_one_name_or_does_not_change(function):
+    step = 1e-6
+    expected = (function(1.3 + step) - function(1.3 - step)) / (2 * step)
+    assert expected == pytest.approx(srcdiff.grad(function, backend="python")(1.3), rel=1e-8)
+
+
+_SEEN = [seen_by_another_name, seen_in_a_list, seen_in_a_tuple, seen_in_an_attribute]
+_SEEN += [seen_by_the_caller, of_another_shape]
+
+
+@pytest.mark.parametrize("function", _SEEN, ids=lambda f: f.__name__)
+def test_shape_that_others_see_change_is_refused(function):
+    with pytest.raises((srcdiff.DifferentiationError, ValueError), match=r"shape|copy|path"):
+        srcdiff.grad(function, backend="python")(1.3)

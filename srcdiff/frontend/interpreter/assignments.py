@@ -21,7 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_array_value,
     is_instance,
 )
-from srcdiff.frontend.domain.lattice import are_objects
+from srcdiff.frontend.domain.lattice import are_objects, arrays_in
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.array_assignment import assign_array
@@ -29,12 +29,13 @@ from srcdiff.frontend.interpreter.attrs_instances import as_assigned
 from srcdiff.frontend.interpreter.choices import assign_to_the_chosen
 from srcdiff.frontend.interpreter.class_attributes import is_users_class, write_class_attribute
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
-from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.evaluation import call_named, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
 from srcdiff.frontend.interpreter.indexing import array_items, index_of_instance
 from srcdiff.frontend.interpreter.instances import call_special, defines, write_attribute
 from srcdiff.frontend.interpreter.iteration import drained, for_each, iteration_over, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import known_elements
 from srcdiff.frontend.interpreter.list_elements import list_position
 from srcdiff.frontend.interpreter.list_storage import (
     append,
@@ -59,7 +60,7 @@ from srcdiff.frontend.interpreter.structured_arrays import assign_records, write
 from srcdiff.frontend.interpreter.tables import expression, statement
 from srcdiff.frontend.interpreter.typed_elements import as_element_of
 from srcdiff.ir.nodes import Index, Item, Value
-from srcdiff.ir.types import Stack, is_complex
+from srcdiff.ir.types import Array, Stack, is_complex
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -125,7 +126,9 @@ def assign_target(reader: Reader, target: ast.expr, value: Abstract) -> None:
 
 
 def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> None:
-    set_attribute(reader, needed(reader, evaluate(reader, target.value), target), target.attr, value, target)
+    owner = needed(reader, evaluate(reader, target.value), target)
+    if target.attr != "shape" or not assign_shape(reader, target, owner, value):
+        set_attribute(reader, owner, target.attr, value, target)
 
 
 def set_attribute(reader: Reader, owner: Abstract, name: str, value: Abstract, node: ast.AST) -> None:
@@ -152,6 +155,38 @@ def set_attribute(reader: Reader, owner: Abstract, name: str, value: Abstract, n
     name_value(reader, value, name)
     value = as_assigned(reader, owner, name, value, node)
     write_attribute(reader, owner, name, value, node)
+
+
+def assign_shape(reader: Reader, target: ast.Attribute, array: Abstract, shape: Abstract) -> bool:
+    """`x.shape = m, n` of an array that was made inside the function.
+
+    If no other name can refer to it, the name stands for a reshaped view from here on. Otherwise the others would see
+    the shape change, so it must stay what it is.
+    """
+    if not (isinstance(array, Value) and isinstance(array.type, Array) and reader.base(array) in reader.new):
+        return False
+    reader.may_write(array)
+    name = only_name(reader, target.value, array)
+    if name:
+        reader.cells[reader.frame.number, name] = call_named(reader, "reshape", target, array, shape)
+        return True
+    sizes = known_elements(reader, shape) or (shape,)
+    if len(sizes) != array.array.rank or any(isinstance(n, Static) and n.value < 0 for n in sizes):
+        return False
+    for axis, size in enumerate(sizes):
+        differs = reader.apply("not_equal", reader.dim(array, axis), as_integer(reader, size, target))
+        reader.raise_if(differs, ValueError, "srcdiff cannot change the shape of an array with several names")
+    return True
+
+
+def only_name(reader: Reader, node: ast.expr, array: Value) -> str:
+    """The local name that is all that can refer to an array, or nothing. Lists of any number of arrays may have it."""
+    if not isinstance(node, ast.Name) or reader.cells.get((reader.frame.number, node.id)) is not array:
+        return ""
+    holders = [key for key, x in reader.cells.items() if any(a is array for a in arrays_in(x))]
+    lists = [x for x in reader.cells.values() if isinstance(x, Stored)]
+    is_held = len(holders) > 1 or any(isinstance(a.type, Stack) for x in lists for a in arrays_in(x))
+    return "" if is_held else node.id
 
 
 def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:
