@@ -384,7 +384,10 @@ def complex_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: 
 
 
 def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """Townsend 2016. Rotations among vectors of equal or zero singular values have no derivative and are ignored."""
+    """Townsend 2016. Rotations among vectors of equal or zero singular values have no derivative and are ignored.
+
+    Turning u and v against each other has one where singular values are equal, but not zero.
+    """
     k = len(s)
     u_part, v_part = matrix_matrix(u.conj().T, u_bar), matrix_matrix(vt, vt_bar.conj().T)
     middle = np.empty((k, k), a.dtype)
@@ -396,9 +399,11 @@ def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: 
     for i in range(k):
         for j in range(k):
             gap = (s[j] - s[i]) * (s[j] + s[i])
+            left, right = u_part[i, j] - u_part[j, i].conjugate(), v_part[i, j] - v_part[j, i].conjugate()
             if gap != 0.0:
-                left, right = u_part[i, j] - u_part[j, i].conjugate(), v_part[i, j] - v_part[j, i].conjugate()
                 middle[i, j] = (left * s[j] + s[i] * right) / gap
+            elif s[i] != 0.0:
+                middle[i, j] = 0.25 * (left - right) / s[i]
             else:
                 middle[i, j] = 0.0
         middle[i, i] = s_bar[i]

@@ -39,7 +39,7 @@ def logarithmic_density(log_density: Any, x: Any, shapes: Any, loc: Any, scale: 
 
 def probability(fraction: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
     found = where_positive(fraction(standard(x, loc, scale), *shapes), shapes)
-    return found if known(scale) and scale > 0 else np.where(scale > 0, found, np.nan)
+    return found if known(scale) and scale > 0 else np.where(scale > 0, found, np.nan * scale)
 
 
 def logarithm(fraction: Any, complement: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
@@ -50,7 +50,7 @@ def logarithm(fraction: Any, complement: Any, x: Any, shapes: Any, loc: Any, sca
 
 def quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
     found = where_positive(of_probability(np.asarray(q) if is_array(q) else q, *shapes), shapes)
-    found = found if known(scale) and scale == 1 else found * np.where(scale > 0, scale, np.nan)
+    found = found if known(scale) and scale == 1 else found * np.where(scale > 0, scale, np.nan * scale)
     return found if known(loc) and loc == 0 else found + loc
 
 
@@ -59,10 +59,10 @@ def upper_quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: An
 
 
 def where_positive(found: Any, shapes: Any) -> Any:
-    """NaN where a parameter is not positive: there is no such distribution."""
+    """NaN where a parameter is not positive: there is no such distribution, and no derivative."""
     for shape in shapes:
         if not (known(shape) and shape > 0):
-            found = np.where(shape > 0, found, np.nan)
+            found = np.where(shape > 0, found, np.nan * shape)
     return found
 
 
@@ -400,15 +400,15 @@ def weibull_isf(q: Any, c: Any) -> Any:
 def poisson_logpmf(k: Any, mu: Any) -> Any:
     inside = (k >= 0) & (k == np.floor(k))
     inner = np.where(inside, k, 0.0)
-    return np.where(mu >= 0, np.where(inside, xlogy(inner, mu) - gammaln(inner + 1.0) - mu, -np.inf), np.nan)
+    return np.where(mu >= 0, np.where(inside, xlogy(inner, mu) - gammaln(inner + 1.0) - mu, -np.inf), np.nan * mu)
 
 
 def poisson_cdf(k: Any, mu: Any) -> Any:
-    return np.where(mu >= 0, np.where(k >= 0, gammaincc(np.where(k >= 0, k, 0.0) + 1.0, mu), 0.0), np.nan)
+    return np.where(mu >= 0, np.where(k >= 0, gammaincc(np.where(k >= 0, k, 0.0) + 1.0, mu), 0.0), np.nan * mu)
 
 
 def poisson_sf(k: Any, mu: Any) -> Any:
-    return np.where(mu >= 0, np.where(k >= 0, gammainc(np.where(k >= 0, k, 0.0) + 1.0, mu), 1.0), np.nan)
+    return np.where(mu >= 0, np.where(k >= 0, gammainc(np.where(k >= 0, k, 0.0) + 1.0, mu), 1.0), np.nan * mu)
 
 
 def binom_logpmf(k: Any, n: Any, p: Any) -> Any:
@@ -437,7 +437,7 @@ def binom_sf(k: Any, n: Any, p: Any) -> Any:
 
 def where_valid(found: Any, n: Any, p: Any) -> Any:
     """NaN where there is no such binomial distribution."""
-    return np.where((n >= 0) & (p >= 0) & (p <= 1), found, np.nan)
+    return np.where((n >= 0) & (p >= 0) & (p <= 1), found, np.nan * p)
 
 
 def bernoulli_logpmf(k: Any, p: Any) -> Any:

@@ -24,11 +24,13 @@ class GridInterpolant:
 
     @staticmethod
     def __srcdiff_fits__(value: Any) -> bool:
-        return bool(value.method == "linear" and value._values.ndim == len(value._grid))
+        return bool(value.method == "linear" and value._values.ndim >= len(value._grid))
 
     def __call__(self: Any, xi: Any, method: Any = None, nu: Any = None) -> Any:
         if method is not None and method != "linear":
             unsupported("`RegularGridInterpolator` with a method other than `linear`")
+        if self._values.ndim > len(self._grid):
+            return of_several_functions(self, xi)
         if isinstance(xi, tuple | list) and not is_array(xi[0]):
             return self.at(np.asarray(xi))
         if isinstance(xi, tuple):
@@ -81,6 +83,20 @@ class GridInterpolant:
         return total
 
 
+def of_several_functions(interpolant: Any, xi: Any) -> Any:
+    """The values have more axes than the grid: each of their other elements is a function of its own."""
+    values, grid = interpolant._values, interpolant._grid
+    axes, more = values.shape[: len(grid)], values.shape[len(grid) :]
+    columns = np.reshape(values, (*axes, -1))
+    first = GridInterpolant(np.asarray(columns[..., 0]), grid, interpolant.bounds_error, interpolant.fill_value)(xi)
+    found = np.empty((*np.shape(first), columns.shape[-1]), np.float64)
+    found[..., 0] = first
+    for k in range(1, columns.shape[-1]):
+        one = GridInterpolant(np.asarray(columns[..., k]), grid, interpolant.bounds_error, interpolant.fill_value)
+        found[..., k] = one(xi)
+    return np.reshape(found, (*np.shape(first), *more))
+
+
 def regular_grid(
     points: Any,
     values: Any,
@@ -95,8 +111,8 @@ def regular_grid(
         unsupported("`RegularGridInterpolator` with a method other than `linear`")
     values = np.asarray(floats(values))
     grid = tuple([np.asarray(floats(p)) for p in points])
-    if values.ndim != len(grid):
-        unsupported("`RegularGridInterpolator` of several functions")
+    if values.ndim < len(grid):
+        raise ValueError("There are more point arrays than axes of the values")
     for axis, p in enumerate(grid):
         agree(len(p), values.shape[axis], "the points and the values have different lengths")
         for i in range(len(p) - 1):

@@ -111,7 +111,7 @@ def riccati_solution(a: Any, s: Any, q: Any) -> Any:
     for _ in range(2):  # Newton's method recovers the accuracy that the squared condition loses
         closed = a - matrix_matrix(s, x)
         rest = matrix_matrix(a.T, x) + matrix_matrix(x, a) - matrix_matrix(matrix_matrix(x, s), x) + q
-        x = x - sylvester_solution(np.asarray(closed.T), closed, rest)
+        x = np.asarray(x - sylvester_solution(np.asarray(closed.T), closed, rest))
     return 0.5 * (x + x.T)
 
 

@@ -8,10 +8,7 @@ import numpy as np
 
 from srcdiff.library import blas_lapack, matrix_equations
 from srcdiff.library import linear_algebra as linalg
-from srcdiff.library.language import (
-    is_complex_type,
-    unsupported,
-)
+from srcdiff.library.language import Elementwise, is_complex_type, unsupported
 from srcdiff.library.linear_algebra import floats, stacked
 from srcdiff.library.products import matmul, of_one_type
 from srcdiff.library.structured_equations import (
@@ -26,6 +23,8 @@ from srcdiff.library.structured_equations import (
     substituted,
     with_unit_diagonal,
 )
+
+stop_gradient = Elementwise("stop_gradient")
 
 # ---------------------------------------------------------------------------------------------------------- equations
 
@@ -43,10 +42,7 @@ def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
     lu, pivots = lu_and_piv
     lu, b = of_one_type(floats(lu), floats(b))
-    order = np.asarray(np.arange(len(pivots)))
-    for k in range(len(pivots)):
-        other = pivots[k]
-        order[k], order[other] = order[other], order[k]
+    order = order_of(pivots)
     unit = with_unit_diagonal(lu)
     if trans == 0 or trans == "N":
         return substituted(lu, substituted(unit, np.asarray(b[order]), True, False), False, False)
@@ -67,12 +63,11 @@ def lu(
     """For square matrices."""
     a = floats(a)
     require_matrix(a)
+    if a.shape[0] != a.shape[1]:
+        raise NotImplementedError("lu of a matrix that is not square: pass its leading square part")
     factors, pivots = blas_lapack.triangular_factors(a)
     n = len(factors)
-    order, place = np.asarray(np.arange(n)), np.empty(n, np.int64)
-    for k in range(n):
-        other = pivots[k]
-        order[k], order[other] = order[other], order[k]
+    order, place = order_of(pivots), np.empty(n, np.int64)
     for k in range(n):
         place[order[k]] = k
     lower, upper = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
@@ -91,6 +86,15 @@ def lu(
     for k in range(n):
         permutation[order[k], k] = 1.0
     return permutation, lower, upper
+
+
+def order_of(pivots: Any) -> Any:
+    """The order of the rows after these exchanges."""
+    order = np.asarray(np.arange(len(pivots)))
+    for k in range(len(pivots)):
+        other = pivots[k]
+        order[k], order[other] = order[other], order[k]
+    return order
 
 
 def solve_banded(
@@ -169,13 +173,32 @@ def qr(
     a = floats(a)
     require_matrix(a)
     if pivoting:
-        unsupported("`scipy.linalg.qr` with `pivoting`")
+        order = by_largest_rest(stop_gradient(a))
+        return (*qr(np.asarray(a[:, order]), mode=mode), order)
     if mode == "raw":
         unsupported("`scipy.linalg.qr` with the mode 'raw'")
     if mode != "economic" and a.shape[0] > a.shape[1]:
         raise NotImplementedError("qr of a matrix with more rows than columns: pass mode='economic'")
     q, r = blas_lapack.orthogonal_triangular(a)
     return (r,) if mode == "r" else (q, r)
+
+
+def by_largest_rest(a: Any) -> Any:
+    """The columns, each time that with the largest part orthogonal to those before it (Businger and Golub 1965)."""
+    rest, n = np.copy(a), a.shape[1]
+    order = np.asarray(np.arange(n))
+    for k in range(min(a.shape)):
+        lengths = np.sum(abs(rest[:, k:]) ** 2, axis=0)
+        best = k + np.argmax(lengths)
+        order[k], order[best] = order[best], order[k]
+        chosen, other = np.copy(rest[:, best]), np.copy(rest[:, k])
+        rest[:, best] = other
+        length = np.sqrt(lengths[best - k])
+        if length > 0.0:
+            chosen = chosen / length
+        for j in range(k, n):
+            rest[:, j] -= np.sum(chosen.conj() * rest[:, j]) * chosen
+    return order
 
 
 def svd(

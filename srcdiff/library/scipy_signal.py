@@ -17,6 +17,8 @@ from srcdiff.library.scipy_ndimage import place_of
 def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """The direct form: the outputs themselves are the state."""
     b, a, x = np.atleast_1d(np.asarray(floats(b))), np.atleast_1d(np.asarray(floats(a))), np.asarray(floats(x))
+    if a[0] == 0.0:
+        raise ValueError("the first coefficient a[0] is zero")
     if x.ndim == 1:
         if zi is None:
             return filtered(b, a, x, np.zeros(0))
@@ -75,7 +77,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
             return np.asarray(signals.convolve(first, second, "full")[start : start + len(first)])
         return signals.convolve(first, second, mode)
     if first.ndim != 2 or second.ndim != 2:
-        unsupported("a convolution of arrays with more than two axes")
+        return fftconvolve(first, second, mode)
     full = in_plane(first, second)
     rows, columns = first.shape
     if mode == "full":
@@ -109,7 +111,7 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
     second = np.asarray(in2)
     if second.ndim == 1:
         return convolve(in1, np.asarray(second[::-1].conj()), mode)
-    return convolve(in1, np.asarray(second[::-1, ::-1].conj()), mode)
+    return convolve(in1, np.asarray(np.flip(second).conj()), mode)
 
 
 def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:

@@ -14,6 +14,8 @@ S = A @ A.T + np.eye(4)
 B = RANDOM.normal(size=(4, 4))
 V = RANDOM.normal(size=4)
 M = RANDOM.normal(size=(4, 3))
+ONE = np.eye(2)
+TALL = np.array([[1.0, 2.0], [0.2, -1.0], [-2.0, 0.5]])
 AB = RANDOM.normal(size=(4, 6)) + np.array([[0.0], [0.0], [4.0], [0.0]])
 POSITIVE_BAND = np.array([[0.3, 0.2, 0.5, 0.1, 0.4], [3.0, 4.0, 5.0, 4.0, 3.0]])
 
@@ -27,6 +29,11 @@ def all_of_lu(a):
     p, lower, upper = sl.lu(a)
     pl, _ = sl.lu(a, permute_l=True)
     return np.sum(p @ lower * upper.T) + np.sum(np.sin(pl) * upper)
+
+
+def with_pivots(a):
+    q, r, order = sl.qr(a, mode="economic", pivoting=True)
+    return np.sum(np.sin(q)) + np.sum(r**3) + np.sum(order * np.arange(len(order)) * r[0])
 
 
 def through_cholesky(a, b):
@@ -62,6 +69,9 @@ PROGRAMS = {
     "lu_solve_matrix": (through_lu, (A, M)),
     "lu": (all_of_lu, (RANDOM.normal(size=(5, 5)),)),
     "lu_blocks": (all_of_lu, (RANDOM.normal(size=(3, 3)),)),
+    "qr_pivots": (with_pivots, (A,)),
+    "qr_pivots_tall": (with_pivots, (TALL,)),
+    "qr_pivots_wide": (with_pivots, (np.ascontiguousarray(TALL.T),)),
     "qr": (lambda a: np.sum(np.sin(sl.qr(a, mode="economic")[0])) + np.sum(sl.qr(a, mode="economic")[1] ** 2), (M,)),
     "qr_square": (lambda a: np.sum(np.sin(sl.qr(a)[0])) + np.sum(sl.qr(a, mode="r")[0] ** 3), (A,)),
     "svd": (lambda a: np.sum(sl.svdvals(a) ** 3) + np.sum(sl.svd(a, full_matrices=False)[0] ** 4), (M,)),
@@ -88,6 +98,7 @@ PROGRAMS = {
     "lyapunov": (lambda a, q: np.sum(sl.solve_continuous_lyapunov(a, q) ** 2), (A, B)),
     "discrete_lyapunov": (lambda a, q: np.sum(sl.solve_discrete_lyapunov(a, q) ** 2), (0.1 * A, B)),
     "riccati": (lqr, (A, M, B)),
+    "riccati_of_constants": (lambda a: np.sum(sl.solve_continuous_are(a, ONE, ONE, ONE) ** 2), (A[:2, :2],)),
 }
 ON_NUMBA = ("triangular_upper", "cho_solve", "lu_solve", "expm", "solve_banded", "sylvester", "riccati", "logm")
 
@@ -145,8 +156,32 @@ def test_single_precision_stays():
 
 
 def test_options_that_are_not_supported_are_refused():
-    with pytest.raises(srcdiff.DifferentiationError, match="pivoting"):
-        srcdiff.grad(lambda a: np.sum(sl.qr(a, pivoting=True)[0]), backend="python")(A)
+    with pytest.raises(srcdiff.DifferentiationError, match="the mode 'raw'"):
+        srcdiff.grad(lambda a: np.sum(sl.qr(a, mode="raw")[0]), backend="python")(A)
+
+
+@pytest.mark.parametrize("point", [np.eye(3), np.diag([2.0, 2.0, 3.0])])
+def test_the_rotation_of_a_polar_decomposition_has_a_derivative_where_singular_values_are_equal(point):
+    weights = np.arange(9.0).reshape(3, 3) ** 2
+
+    def rotation(a):
+        u, _, vt = sl.svd(a)
+        return np.sum(weights * (u @ vt))
+
+    gradient = srcdiff.grad(rotation, backend="python")(point)
+    for place in np.ndindex(3, 3):
+        step = np.zeros((3, 3))
+        step[place] = 1e-5
+        expected = (rotation(point + step) - rotation(point - step)) / 2e-5
+        assert gradient[place] == pytest.approx(expected, rel=1e-7, abs=1e-7)
+        assert srcdiff.jvp(rotation, (point,), (step,), backend="python")[1] == pytest.approx(
+            expected * 1e-5, abs=1e-12
+        )
+
+
+def test_factors_of_matrices_that_are_not_square_are_refused():
+    with pytest.raises(NotImplementedError, match="not square"):
+        srcdiff.grad(lambda a: np.sum(sl.lu(a)[1]), backend="python")(TALL)
 
 
 def test_a_triangle_with_a_zero_on_the_diagonal_raises():

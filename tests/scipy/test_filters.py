@@ -64,6 +64,11 @@ def convolved(x: Any, y: Any) -> Any:
     return total + np.sum(signal.correlate(x, y) ** 2)
 
 
+def convolved_solids(x: Any, y: Any) -> Any:
+    both = np.stack((y, 2.0 * y))
+    return np.sum(signal.convolve(x, both, "same") ** 2) + np.sum(signal.correlate(x, both) ** 3)
+
+
 def convolved_planes(x: Any, y: Any) -> Any:
     total = np.sum(signal.convolve(x, y) ** 2) + np.sum(signal.convolve2d(x, y, "same") ** 2)
     return total + np.sum(signal.correlate(x, y, "valid") ** 3)
@@ -79,6 +84,7 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
     "lfilter of rows": (lambda b, a, x: np.sum(signal.lfilter(b, a, x) ** 2), B, A, PLANE),
     "lfilter with a state": (state_of, B, A, X),
     "convolutions": (convolved, X, THREE),
+    "convolutions of solids": (convolved_solids, np.stack((PLANE, PLANE**2)), KERNEL),
     "convolutions of planes": (convolved_planes, PLANE, KERNEL),
     "savgol": (smooth, X, 0.7),
     "savgol of rows": (lambda x: np.sum(signal.savgol_filter(x, 3, 1) ** 2), PLANE),
@@ -121,6 +127,11 @@ def test_compiled_code_does_the_same():
     found, wanted = (srcdiff.grad(f, wrt=(0, 1, 2), backend=b)(*given) for b in ("numba", "python"))
     for bar, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(bar, other, rtol=1e-10)
+
+
+def test_filters_without_a_first_coefficient_raise():
+    with pytest.raises(ValueError, match="is zero"):
+        srcdiff.grad(lambda x: np.sum(signal.lfilter(B, np.array([0.0, 1.0]), x)), backend="python")(X)
 
 
 REFUSED = {

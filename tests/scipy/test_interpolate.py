@@ -85,6 +85,13 @@ def on_grid(x: Any, v: Any, p: Any) -> Any:
     return np.sum(of(p) ** 2) + of((p[0, 0], p[0, 1]))
 
 
+def of_several_on_grid(x: Any, v: Any, p: Any) -> Any:
+    several = si.RegularGridInterpolator((x, OTHER), np.stack((v, v**2), axis=-1))
+    more = np.stack((v, v**2), axis=-1)[..., None]
+    beyond = si.RegularGridInterpolator((x, OTHER), more, bounds_error=False, fill_value=None)
+    return np.sum(several(p) ** 2) + np.sum(several(p[0]) ** 3) + np.sum(beyond(2.0 * p) ** 2)
+
+
 def beside_grid(x: Any, v: Any, p: Any) -> Any:
     beyond = si.RegularGridInterpolator((x, OTHER), v, bounds_error=False, fill_value=None)
     constant = si.RegularGridInterpolator((x, OTHER), v, bounds_error=False, fill_value=7.0)
@@ -120,6 +127,7 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, Any]] = {
     "lines": (lines, X, Y, AT),
     "filled": (filled, X, Y, BEYOND),
     "grid": (on_grid, GRID, TABLE, PLACES),
+    "several on a grid": (of_several_on_grid, GRID, TABLE, PLACES),
     "beside the grid": (beside_grid, GRID, TABLE, PLACES),
 }
 

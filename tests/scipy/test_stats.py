@@ -267,6 +267,16 @@ def test_a_distribution_that_does_not_exist_has_no_numbers(distribution):
     assert np.isnan(srcdiff.differentiable(both, backend="python")(1.0, *shapes)).all()
 
 
+@pytest.mark.parametrize(
+    "of", [stats.norm.cdf, stats.norm.ppf, stats.poisson.logpmf, stats.expon.sf, stats.chi2.logpdf]
+)
+def test_a_distribution_that_does_not_exist_has_no_derivative(of):
+    scaled = (lambda s: of(0.3, 0.0, s)) if of.__self__.name in ("norm", "expon") else (lambda s: of(1.0, s))
+    value, slope = srcdiff.value_and_grad(scaled, backend="python")(-1.0)
+    assert np.isnan(value)
+    assert np.isnan(slope)
+
+
 def test_quantiles_of_tiny_probabilities():
     def both(q):
         return np.array([stats.cauchy.isf(q), stats.laplace.isf(q), stats.cauchy.ppf(q)])
