@@ -259,7 +259,7 @@ class Derivative:
         specialisation = self.specialised(args)
         try:
             plain = specialisation.plain and not further
-            result = specialisation.function(*args) if plain else specialisation(args, further)
+            result = specialisation.computed(args) if plain else specialisation(args, further)
         except NumbaError as error:
             raise specialisation.not_compiled(error) from None
         except (ValueError, IndexError):

@@ -16,6 +16,7 @@ from srcdiff.api.workspaces import Memory
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import Direct, UnfitError
+from srcdiff.backends.numba.loading import load_for_lengths
 from srcdiff.diagnostics import (
     DifferentiationError,
     Problem,
@@ -57,6 +58,8 @@ class Specialisation:
     ) -> None:
         self.compiled = compiled
         self.function = compiled.function
+        self.version: Any = None
+        """What calls run: the function, or its version for the short axes of the first call. Known after that call."""
         self.workspace = compiled.workspace
         self.outside = compiled.reading.outside
         self.watch = Watch(
@@ -252,14 +255,26 @@ class Specialisation:
             self.is_repeatable = False
             return False
         try:
-            return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
+            return self.straight.learn(self.version, [*self.converted(args), *self.from_outside()])
         except ChangedError:
             return False
 
     def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         if self.stretches and self.owner.stretches(args):
             return self.owner._exactly(self, args, further)
-        return self.finished(self.function(*self.prepared(args), *further), args)
+        return self.finished(self.computed([*self.prepared(args), *further]), args)
+
+    def computed(self, values: Sequence[Any]) -> Any:
+        """The result of the compiled function, or of its version for these lengths of short axes."""
+        if self.version is None:
+            self.version = (load_for_lengths(self.function, values) if self.is_repeatable else None) or self.function
+        if self.version is not self.function:
+            try:
+                return self.version(*values)
+            except UnfitError:  # nothing has run yet
+                self.version, self.direct = self.function, None
+                self.straight = Direct(len(self.positions) + len(self.outside))
+        return self.function(*values)
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments of the compiled function."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.backends.numba import machine_code, numba_cpu
-from srcdiff.backends.numba.interrupts import held_back
+from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, held_back
+from srcdiff.backends.numba.short_lengths import Lengths, short_lengths
 from srcdiff.backends.python.interpreter import new_file
+from srcdiff.caching import store
 from srcdiff.caching.fingerprint import fingerprint
+from srcdiff.ir.primitives import BROUGHT_ALONG, THREADS
 
 if TYPE_CHECKING:
     from srcdiff.backends.backend import Generated
@@ -46,10 +51,61 @@ def load_calling(text: str, name: str, compiled: Any) -> Callable[..., Any]:
         return _loaded[same][1]
 
 
-def _compiled(module: Module, options: Mapping[str, Any], key: str | None = None) -> Callable[..., Any]:
+def load_for_lengths(function: Any, values: Sequence[Any]) -> Any:
+    """A version of a function from `load_compiled` for the short axes of these arguments, or None.
+
+    There is none if there are no such axes, if the function is compiled for any lengths already, or if the first call,
+    in this process or in an earlier one, had other lengths: each text has one such version. It raises UnfitError for
+    arguments with other lengths.
+    """
+    if getattr(function, "overloads", True) or not hasattr(function, "for_lengths"):
+        return None
+    lengths = short_lengths(values)
+    if not lengths:
+        return None
+    with ONE_AT_A_TIME, held_back():
+        return function.for_lengths.of(lengths)
+
+
+class _ForLengths:
+    """The version of a function for the lengths of short axes at its first call."""
+
+    def __init__(self, module: Module, options: Mapping[str, Any], key: str | None) -> None:
+        self.module, self.options, self.key = module, options, key
+        self.lengths: Lengths | None = None
+        self.function: Any = None
+
+    def of(self, lengths: Lengths) -> Any:
+        if self.lengths is None:
+            self.lengths, key = lengths, None
+            if self.key is not None:
+                name = fingerprint("lengths", self.key)
+                known = store.get(name)
+                if known is None:
+                    store.put(name, repr(lengths).encode())
+                else:
+                    self.lengths = ast.literal_eval(known.decode())
+                key = fingerprint(self.key, repr(self.lengths))
+            self.function = _compiled(self.module, self.options, key, self.lengths)
+        return self.function if self.lengths == lengths else None
+
+
+def _compiled(
+    module: Module, options: Mapping[str, Any], key: str | None = None, lengths: Lengths = ()
+) -> Callable[..., Any]:
     file = new_file(module.name) if key is None else f"<srcdiff {module.name} {key[:20]}>"
-    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file, key)
+    given = module.text, module.functions, module.objects, options, file, key
+    function: Callable[..., Any] = numba_cpu.load(*given, lengths=lengths)
+    if not lengths and _is_called_once(module) and hasattr(function, "overloads"):
+        function.for_lengths = _ForLengths(module, options, key)  # type: ignore[attr-defined]
     return function
+
+
+def _is_called_once(module: Module) -> bool:
+    """Whether the function runs once in a call, in one thread: it does not call itself."""
+    text, (*others, name) = module.text, module.functions
+    alone = all(other in BROUGHT_ALONG for other in others) and len(re.findall(rf"\b{name}\(", text)) == 1
+    return alone and f"import {', '.join(THREADS)}" not in text
 
 
 _loaded: dict[Any, tuple[dict[str, Any], Callable[..., Any]]] = {}

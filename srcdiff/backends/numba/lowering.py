@@ -22,10 +22,12 @@ from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 
 from srcdiff.backends.numba import blas, growing_lists, llvm_options, stack, threads
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
+from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.backends.numba.direct_lowering import DirectLower
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.numba_passes import INSTEAD, UNNEEDED
 from srcdiff.backends.numba.results import Convention, Wrapper
+from srcdiff.backends.numba.short_lengths import Lengths, differ, fixed, headers_of, keep_rolled
 from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
 
 
@@ -69,6 +71,24 @@ class _Lower(DirectLower):
     def lower_inst(self, inst: Any) -> None:
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    @functools.cached_property
+    def lengths(self) -> Lengths:
+        """The lengths of short axes that the function is compiled for."""
+        return getattr(self.func_ir.func_id.func, "lengths", ())
+
+    @functools.cached_property
+    def headers(self) -> dict[int, list[int]]:
+        return headers_of(self.func_ir.blocks)
+
+    def extract_function_arguments(self) -> list[Any]:
+        arguments: list[Any] = super().extract_function_arguments()  # type: ignore[no-untyped-call]
+        return fixed(self, arguments, self.lengths) if self.lengths else arguments
+
+    def lower_block(self, block: Any) -> None:
+        super().lower_block(block)  # type: ignore[no-untyped-call]
+        if self.lengths:
+            keep_rolled(self, self.lengths, block, self.builder.block.terminator)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         if name in self.borrowed:  # an object from an earlier iteration is not released either
@@ -154,17 +174,36 @@ class _Lower(DirectLower):
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
         if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded():
             self.end_endless_recursion()
+        elif self.lengths:
+            self.compare_lengths()
 
     def end_endless_recursion(self) -> None:
         """Let the function call another one, which is lowered in its place, and raise what that jumps out for."""
-        outside, builder = self.function, self.builder
-        inside = ir.Function(self.module, outside.ftype, f"{outside.name}.inside")
-        inside.linkage = "internal"
-        inside.attributes.add("noinline")  # LLVM does less for a function that calls `setjmp`
-        self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
-        with stack.entered(builder, inside):
+        inside = self.inside()  # LLVM does less for a function that calls `setjmp`
+        with stack.entered(self.builder, inside):
             name = self.func_ir.func_id.func_name.rstrip("_")  # it exists if a recursive function has the name
             self.return_exception(RecursionError, (stack.MESSAGE.format(name),))  # type: ignore[no-untyped-call]
+        self.continue_in(inside)
+
+    def compare_lengths(self) -> None:
+        """Let the function call another one, which is lowered in its place, if the arguments have the lengths."""
+        inside = self.inside()  # LLVM does more for a function that does not return early
+        arguments = self.call_conv.decode_arguments(self.builder, self.fndesc.argtypes, self.function)  # type: ignore[no-untyped-call]
+        with self.builder.if_then(differ(self, arguments, self.lengths), likely=False):
+            self.return_exception(UnfitError)  # type: ignore[no-untyped-call]
+        self.builder.ret(self.builder.call(inside, self.function.args))
+        self.continue_in(inside)
+
+    def inside(self) -> ir.Function:
+        """A function for the work, which this one calls."""
+        inside = ir.Function(self.module, self.function.ftype, f"{self.function.name}.inside")
+        inside.linkage = "internal"
+        inside.attributes.add("noinline")
+        self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
+        return inside
+
+    def continue_in(self, inside: ir.Function) -> None:
+        """Lower the statements into this function."""
         self.function = inside
         self.entry_block = inside.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry_block)

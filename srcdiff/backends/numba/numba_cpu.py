@@ -7,7 +7,7 @@ import importlib.util
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from srcdiff.ir.primitives import BROUGHT_ALONG, THREADS
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.library.call_outs import CallOut
 from srcdiff.signature.descriptions import CONTIGUOUS, Description
+
+if TYPE_CHECKING:
+    from srcdiff.backends.numba.short_lengths import Lengths
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
 _NEEDS_SCIPY = (
@@ -50,10 +53,12 @@ def load(
     key: str | None = None,
     *,
     nogil: bool = False,
+    lengths: Lengths = (),
 ) -> Any:
     """The last of the functions, compiled: a Numba dispatcher; with a key, its machine code is kept for later.
 
-    With `nogil` it lets go of Python's lock while it runs.
+    With `nogil` it lets go of Python's lock while it runs. With `lengths` it is compiled for these lengths of its
+    arguments, and raises UnfitError for others.
     """
     import numba
 
@@ -79,6 +84,8 @@ def load(
         namespace["special"] = compiled_special()
     if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones
         namespace[functions[-1]].starts_recursion = True
+    if lengths:
+        namespace[functions[-1]].lengths = lengths
     if outlining.functions:
         namespace |= threads.functions()
     for name in [n for n in functions if not outlining.functions or n not in threads.functions()]:

@@ -83,6 +83,10 @@ def _function(module: Any, pointer: Any, length: Any, *, by_rows: bool) -> Any:
 @contextmanager
 def _each(builder: Any, length: Any) -> Iterator[Any]:
     """A loop over a length that is not zero; it is short, so LLVM vectorises it without unrolling it."""
+    from llvmlite import ir
+
+    from srcdiff.backends.numba.loop_settings import settings_of_loop
+
     before, body = builder.basic_block, builder.append_basic_block("body")
     behind = builder.append_basic_block("behind")
     builder.branch(body)
@@ -93,17 +97,7 @@ def _each(builder: Any, length: Any) -> Iterator[Any]:
     index.add_incoming(length.type(0), before)
     index.add_incoming(following, builder.basic_block)
     latch = builder.cbranch(builder.icmp_unsigned("<", following, length), body, behind)
-    latch.set_metadata("llvm.loop", _settings(builder.module))
-    builder.position_at_end(behind)
-
-
-def _settings(module: Any) -> Any:
-    """Metadata of a loop: a node that has itself as its first part, as LLVM identifies loops."""
-    from llvmlite import ir
-
     one = ir.Constant(ir.IntType(32), 1)
     settings = (["llvm.loop.unroll.disable"], ["llvm.loop.interleave.count", one])
-    parts = [module.add_metadata(setting) for setting in settings]
-    node = module.add_metadata([ir.Constant(ir.IntType(32), len(module.metadata))])
-    node.operands = (node, *parts)
-    return node
+    latch.set_metadata("llvm.loop", settings_of_loop(builder.module, *settings))
+    builder.position_at_end(behind)
