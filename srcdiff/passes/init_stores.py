@@ -324,11 +324,11 @@ class _Zeros:
     def fill(self, array: Value, zeros: _Range, assigned: _Range, builder: Builder) -> None:
         """Put zeros into the elements of one range that are outside of another."""
         start, stop = self.number(zeros.start, builder), self.number(zeros.stop, builder)
-        low, high = self.number(assigned.start, builder), self.number(assigned.stop, builder)
-        ends = (
-            (start, builder.apply("minimum", stop, low)),
-            (builder.apply("maximum", start, high), stop),
-        )
+        ends: list[tuple[Value, Value]] = []
+        if not _is_at_most(assigned.start, zeros.start):
+            ends.append((start, builder.apply("minimum", stop, self.number(assigned.start, builder))))
+        if not _is_at_most(zeros.stop, assigned.stop):
+            ends.append((builder.apply("maximum", start, self.number(assigned.stop, builder)), stop))
         for first, last in ends:
             counter = Value(INT, "i")
             one = builder.const(1)
@@ -353,3 +353,9 @@ def _with(operation: Operation, other: Mapping[Operation, Operation | None]) -> 
         return changed(block, operations=tuple(o.rebuilt(visit) for o in found if o is not None))
 
     return operation.rebuilt(visit)
+
+
+def _is_at_most(a: Affine, b: Affine) -> bool:
+    """Whether the first integer is known to be at most the second one."""
+    difference = a.plus(b, -1)
+    return not difference.terms and difference.constant <= 0

@@ -108,7 +108,7 @@ def keep_rolled(lower: Any, lengths: Lengths, block: Any, terminator: Any) -> No
 
 def headers_of(blocks: dict[int, Any]) -> dict[int, list[int]]:
     """The headers of the loops that end an iteration with a block, by the identity of the block."""
-    graph: Any = compute_cfg_from_blocks(blocks)  # type: ignore[no-untyped-call]
+    graph: Any = compute_cfg_from_blocks(blocks)
     found: dict[int, list[int]] = {}
     for header, loop in graph.loops().items():
         for end in loop.body:
@@ -120,8 +120,8 @@ def headers_of(blocks: dict[int, Any]) -> dict[int, list[int]]:
 def _iterations(program: Any, header: Any, known: dict[tuple[tuple[int, ...], int], int]) -> int | None:
     """How often a loop over a range runs, if that is known: an array that is no argument may have short axes, too."""
     asked = next(header.find_exprs("iternext"), None)
-    iterator = asked and get_definition(program, asked.value)  # type: ignore[no-untyped-call]
-    called = iterator and get_definition(program, iterator.value)  # type: ignore[no-untyped-call]
+    iterator = asked and get_definition(program, asked.value)
+    called = iterator and get_definition(program, iterator.value)
     if not isinstance(called, numba_ir.Expr) or called.op != "call" or not 0 < len(called.args) < 3:
         return None
     bounds = [_number(program, v, known) for v in called.args]
@@ -130,13 +130,13 @@ def _iterations(program: Any, header: Any, known: dict[tuple[tuple[int, ...], in
 
 def _number(program: Any, variable: Any, known: dict[tuple[tuple[int, ...], int], int]) -> Any:
     """The value of an integer, if that follows from the known lengths."""
-    made = get_definition(program, variable)  # type: ignore[no-untyped-call]
+    made = get_definition(program, variable)
     if isinstance(made, numba_ir.Const | numba_ir.Global | numba_ir.FreeVar):
         return made.value if type(made.value) is int else None
     if not isinstance(made, numba_ir.Expr):
         return None
     if made.op == "static_getitem":
-        shape = get_definition(program, made.value)  # type: ignore[no-untyped-call]
+        shape = get_definition(program, made.value)
         if isinstance(shape, numba_ir.Expr) and shape.op == "getattr" and shape.attr == "shape":
             path = _path(program, shape.value)
             return LONGEST if path is None else known.get((path, made.index))
