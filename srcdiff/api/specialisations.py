@@ -229,7 +229,7 @@ class Specialisation:
             return False
         self.tangents = [type(d) for d in dots]
         try:
-            return self.straight_tangent.learn(self.function, [*self.converted(args), *self.from_outside(), *dots])
+            return self.straight_tangent.learn(self.version, [*self.converted(args), *self.from_outside(), *dots])
         except ChangedError:
             return False
 
@@ -274,6 +274,8 @@ class Specialisation:
             except UnfitError:  # nothing has run yet
                 self.version, self.direct = self.function, None
                 self.straight = Direct(len(self.positions) + len(self.outside))
+                for known in ("straight_tangent", "direct_tangent"):
+                    self.__dict__.pop(known, None)
         return self.function(*values)
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]:

@@ -153,6 +153,21 @@ def test_second_derivatives_of_changing_lengths() -> None:
         np.testing.assert_allclose(hessian(w, x), by_hand, rtol=1e-10, atol=1e-10)
 
 
+def test_tangents_of_changing_lengths() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        total = 0.0
+        for s in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                total += np.sin(w[j] * x[s, j])
+        return total
+
+    for columns in (3, 3, 3, 4, 4, 3):
+        w, x = np.full(columns, 0.3), np.random.default_rng(1).standard_normal((400, columns))
+        value, tangent = srcdiff.jvp(loss, (w, x), (np.ones(columns), 0.0 * x))
+        np.testing.assert_allclose(value, np.sum(np.sin(w * x)), rtol=1e-12)
+        np.testing.assert_allclose(tangent, np.sum(x * np.cos(w * x)), rtol=1e-12)
+
+
 def test_only_calls_with_many_numbers_have_short_axes() -> None:
     long = np.zeros((LEAST_NUMBERS, LONGEST))
     assert short_lengths([long, 1.0, np.zeros((2, 0, 1))]) == (((0,), 1, LONGEST), ((2,), 0, 2))
