@@ -153,7 +153,7 @@ def test_third_derivative():
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("name", ["number", "vector", "lowest", "fitted"])
+@pytest.mark.parametrize("name", ["number", "vector", "lowest", "fitted", "inside_each_other", "of_overlapping_views"])
 def test_compiled(name):
     function, arguments = PROGRAMS[name]
     expected = srcdiff.grad(function, backend="python")(*arguments)
