@@ -54,9 +54,8 @@ def load_calling(text: str, name: str, compiled: Any) -> Callable[..., Any]:
 def load_for_lengths(function: Any, values: Sequence[Any]) -> Any:
     """A version of a function from `load_compiled` for the short axes of these arguments, or None.
 
-    There is none if there are no such axes, if the function is compiled for any lengths already, or if the first call,
-    in this process or in an earlier one, had other lengths: each text has one such version. It raises UnfitError for
-    arguments with other lengths.
+    There is none if there are no such axes, if the function is compiled for any lengths already, or if its first call
+    had other lengths: each text has one such version. It raises UnfitError for arguments with other lengths.
     """
     if getattr(function, "overloads", True) or not hasattr(function, "for_lengths"):
         return None
@@ -77,17 +76,29 @@ class _ForLengths:
 
     def of(self, lengths: Lengths) -> Any:
         if self.lengths is None:
-            self.lengths, key = lengths, None
-            if self.key is not None:
-                name = fingerprint("lengths", self.key)
-                known = store.get(name)
-                if known is None:
-                    store.put(name, repr(lengths).encode())
-                else:
-                    self.lengths = ast.literal_eval(known.decode())
-                key = fingerprint(self.key, repr(self.lengths))
-            self.function = _compiled(self.module, self.options, key, self.lengths)
+            self.lengths = lengths
+            if self.key is None:
+                self.function = _compiled(self.module, self.options, None, lengths)
+            elif _is_noted(self.key, lengths):
+                self.function = _compiled(self.module, self.options, fingerprint(self.key, repr(lengths)), lengths)
         return self.function if self.lengths == lengths else None
+
+
+MOST_VERSIONS = 4
+"""For how many lengths the machine code of a text is kept on disk. Processes with others use code for any lengths."""
+
+
+def _is_noted(key: str, lengths: Lengths) -> bool:
+    """Whether these are among the lengths for which there is machine code on disk, or can be."""
+    name = fingerprint("lengths", key)
+    try:
+        known = ast.literal_eval((store.get(name) or b"[]").decode())
+    except (ValueError, SyntaxError):  # written by somebody else
+        known = []
+    if lengths not in known and len(known) < MOST_VERSIONS:
+        known.append(lengths)
+        store.put(name, repr(known).encode())
+    return lengths in known
 
 
 def _compiled(
