@@ -79,7 +79,7 @@ _kind(
     "SD205",
     "a value must be known at compile time",
     "write a literal, or pass a tuple of fixed length",
-    "def f(x):\n    t = (x, x * x, 1)\n    return t[int(x)]\n",
+    "def f(x):\n    t = (x, x * x, x > 1)\n    return t[int(x)]\n",
 )
 _kind(
     "SD206",

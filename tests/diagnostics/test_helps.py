@@ -483,7 +483,7 @@ ROWS = [
     ),
     Row(
         "tuple indexed at run time",
-        function("t = (x, 2 * x, 1)\nreturn t[n]", "x, n"),
+        function("t = (x, 2 * x, n > 0)\nreturn t[n]", "x, n"),
         "SD205",
         "tuple",
         "give all elements the same number type",

@@ -213,6 +213,20 @@ def test_attributes_beside_a_large_one_are_those_of_the_time_of_the_call():
         robot.lengths = lengths
 
 
+PRESSURES = (101325, 22632.5, 5474)
+
+
+def layer(x):
+    return PRESSURES[int(x)] * x**2 / PRESSURES[-int(x)]
+
+
+def test_tuple_of_integers_and_floats_has_an_index_at_run_time():
+    gradient = srcdiff.grad(layer, backend="python")
+    for x in (0.5, 1.5, 2.5):
+        expected = (layer(x + 1e-6) - layer(x - 1e-6)) / 2e-6
+        assert expected == pytest.approx(gradient(x), rel=1e-8)
+
+
 # -- shapes that are assigned -----------------------------------------------------------------------------------------
 
 

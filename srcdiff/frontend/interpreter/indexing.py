@@ -53,14 +53,14 @@ from srcdiff.frontend.interpreter.instances import in_class
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_elements import element_at, list_position, read_list
-from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list, store_items
+from srcdiff.frontend.interpreter.list_storage import common_element, contents_of_list, new_list, store_items
 from srcdiff.frontend.interpreter.materialization import Places, forced
 from srcdiff.frontend.interpreter.numbers import as_integer
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import SUBSCRIPTS, expression
 from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
-from srcdiff.ir.types import BOOL, INT, Array
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array
 from srcdiff.library import building, joining
 
 _INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
@@ -230,8 +230,10 @@ def constant_slice(reader: Reader, where: ast.Slice) -> slice:
 
 
 def stored_copy(reader: Reader, base: Tuple, node: ast.AST) -> Stored:
-    """A tuple of values of one type, as an array that can be indexed at run time."""
+    """A tuple of values of one type, as an array with an index at run time. Integers among floats become floats."""
     kinds = {loosened(describe(i)) for i in base.items}
+    if all(kind.kind == "value" and kind.detail in (INT, FLOAT) for kind in kinds):
+        return store_items(reader, Items(base.items), common_element(reader, Items(base.items)))
     if len(kinds) != 1:
         message = "the index of a tuple with elements of different types must be known at compile time"
         reader.refuse("SD205", node, message, help_="write a literal, or give all elements the same number type")
