@@ -175,7 +175,7 @@ def refuse_unsettled(
             message = (
                 f"`{name_at(key)}` may be any of the instances of `{made[0]}` that iterations make, and these have "
             )
-            message += "other names too"
+            message += "other names, or attributes that are not numbers or arrays"
             help_ = "copy the attributes that you need, or make all instances before the loop and keep an index"
             reader.refuse("SD206", node, message, help_=help_)
     unsettled = {k: d for k, d in {**carried, **attempt.carried}.items() if is_variable(k)}
