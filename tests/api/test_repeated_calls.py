@@ -165,7 +165,7 @@ def test_added_or_missing_attributes_are_noticed():
     model.extra = 1.0
     assert 7.0 == derivative(model, 1.0)
     del slots.a
-    with pytest.raises(srcdiff.DifferentiationError, match="`p` is an instance of `Slots`"):
+    with pytest.raises(srcdiff.DifferentiationError, match="`Slots` has no `a`; it has no attributes"):
         derivative(slots, 1.0)
 
 

@@ -118,7 +118,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         return namespace_of(reader, of)
     if isinstance(owner, Record) and name in owner.kind.extra:
         raise Refusal(no_field(reader, kind, name, node))
-    if holder is None:
+    is_empty_slot = isinstance(entry, types.MemberDescriptorType) and not isinstance(owner, Super)
+    if holder is None or is_empty_slot:
         require_usual_access(reader, kind, ("__getattr__",), node)
         refuse_missing(reader, owner, name, node)
     found = class_attribute(reader, holder, name, node)
