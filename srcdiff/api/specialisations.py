@@ -272,10 +272,10 @@ class Specialisation:
             try:
                 return self.version(*values)
             except UnfitError:  # nothing has run yet
-                self.version, self.direct = self.function, None
-                self.straight = Direct(len(self.positions) + len(self.outside))
-                for known in ("straight_tangent", "direct_tangent"):
-                    self.__dict__.pop(known, None)
+                self.version = self.function
+                self.straight.forget()
+                if "straight_tangent" in self.__dict__:
+                    self.straight_tangent.forget()
         return self.function(*values)
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]:

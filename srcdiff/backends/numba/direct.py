@@ -36,6 +36,11 @@ class Direct(_dispatcher.Dispatcher):
             self._insert([t._code for t in types], compiled.entry_point, False)  # type: ignore[attr-defined]
         return True
 
+    def forget(self) -> None:
+        """Register nothing any more."""
+        self._clear()  # type: ignore[attr-defined]
+        self.known.clear()
+
     def _compile_for_args(self, *args: Any) -> Any:
         raise UnfitError
 
