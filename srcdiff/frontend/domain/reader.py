@@ -101,6 +101,10 @@ class Reader(Shapes):
         """The lists that are tuples in Python: their length is known at run time only."""
         self.needs_objects: dict[Problem, type] = {}
         """The problems that may be gone if the instances of a class are read as objects with identity."""
+        self.incomplete: dict[type, Problem] = {}
+        """Classes whose instances may lack attributes, because of a reported problem."""
+        self.missing: dict[tuple[type, str], Problem] = {}
+        """The attributes that instances of a class do not have, with the problem of the first use."""
         self.early: list[Problem] = []
         """Reads of values that no iteration has assigned yet."""
         self.poisoned: dict[Any, Abstract] = {}

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from numba.core import types as numba_types
 
-from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.diagnostics import Problem
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
@@ -48,6 +48,7 @@ from srcdiff.frontend.interpreter.numba_types import as_told
 from srcdiff.frontend.interpreter.numbers import truth_of
 from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, no_field, values_in_class
 from srcdiff.frontend.interpreter.presence import checked
+from srcdiff.frontend.interpreter.unread import refuse_missing_attribute
 from srcdiff.frontend.source.guards import class_entry
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Scalar
@@ -117,7 +118,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     if name == "__dict__" and isinstance(of, Record | Object) and kind.__dictoffset__ != 0:
         return namespace_of(reader, of)
     if isinstance(owner, Record) and name in owner.kind.extra:
-        raise Refusal(no_field(reader, kind, name, node))
+        refuse_missing_attribute(reader, kind, name, no_field(reader, kind, name, node))
     is_empty_slot = isinstance(entry, types.MemberDescriptorType) and not isinstance(owner, Super)
     if holder is None or is_empty_slot:
         require_usual_access(reader, kind, ("__getattr__",), node)
@@ -228,7 +229,12 @@ def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast
     if kind is HashTable:
         reader.refuse("SD203", node, f"a dictionary whose keys are known at run time has no `{name}`")
     has = f"it has {', '.join(map(str, known))}" if known else "it has no attributes"
-    reader.refuse("SD203", node, f"`{kind.__name__}` has no `{name}`; {has}")
+    help_ = f"check the spelling, or assign `{name}` in `__init__` of `{kind.__name__}`"
+    if dataclasses.is_dataclass(kind):
+        help_ = f"check the spelling, or declare `{name}` as a field of `{kind.__name__}`"
+    span = reader.span if reader.frame.library else reader.span_of(node)
+    problem = Problem("SD203", f"`{kind.__name__}` has no `{name}`; {has}", span, help=help_)
+    refuse_missing_attribute(reader, kind, name, problem)
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ from srcdiff.frontend.source.scopes import has_finally, has_try, inner_scopes
 from srcdiff.ir.nodes import Block, If, Operation, Value
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
+from srcdiff.signature.trees import NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +270,8 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     for x in (a, b):
         if isinstance(x, Poison):
             return x.problem
+    if has_unread(reader, a) or has_unread(reader, b):
+        return None
     if not is_variable(key):
         if isinstance(a, Slot) or isinstance(b, Slot):
             message = "a list is an element of another list on some paths or in some iterations, but not in all"
@@ -307,6 +310,13 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     return Problem(
         "SD202", f"{what} is {in_words(reader, a)} on one path and {in_words(reader, b)} on another", reader.span
     )
+
+
+def has_unread(reader: Reader, x: Abstract) -> bool:
+    """Whether a value, or an attribute of an object in it, is unusable because of a problem that is reported."""
+    numbers = {o.number for o in objects_in(x)}
+    attributes = [y for k, y in reader.cells.items() if isinstance(k, tuple) and k[0] in numbers] if numbers else []
+    return any(leaf == Poison(None) for y in (x, *attributes) for leaf in NODES.leaves(y))
 
 
 # -- exceptions that are caught ---------------------------------------------------------------------------------------

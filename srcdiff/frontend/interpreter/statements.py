@@ -43,9 +43,9 @@ from srcdiff.frontend.interpreter.outside import imported_module, look_up
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.strings import exception_argument
 from srcdiff.frontend.interpreter.tables import COMPOUND, STATEMENTS, statement
+from srcdiff.frontend.interpreter.unread import leave_unread
 from srcdiff.frontend.reading import Named
 from srcdiff.frontend.source.accepted import REFUSED
-from srcdiff.frontend.source.scopes import assigned_names
 from srcdiff.ir.nodes import Value
 from srcdiff.signature.trees import NODES
 
@@ -148,7 +148,7 @@ def after_exit(reader: Reader, rest: list[ast.stmt]) -> None:
 def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> bool:
     """Read a statement. Returns true if the statements after it were read too.
 
-    If there is a problem, it is recorded, and the names that the statement assigns are poisoned. A problem in one of
+    If there is a problem, it is recorded, and what the statement assigns is poisoned. A problem in one of
     srcdiff's own programs ends the whole call, which is in a statement of the user.
     """
     if not reader.frame.library:
@@ -172,10 +172,9 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
         if refusal.problem is not None and refusal.problem not in reader.problems:
             reader.problems.append(refusal.problem)
         assert len(reader.stack) == depth
-        declared = statement.names if isinstance(statement, ast.Global) else ()
-        for name in (*assigned_names(statement), *declared):
-            reader.cells[(reader.frame.number, name)] = Poison(None)
-        if isinstance(statement, ast.Return | ast.If | ast.For | ast.While | ast.With | ast.Try):
+        ends = isinstance(statement, ast.Return | ast.If | ast.For | ast.While | ast.With | ast.Try)
+        leave_unread(reader, statement, refusal.problem, ends=ends)
+        if ends:
             reader.cells[(reader.frame.number, "%return")] = Poison(None)
             reader.leave(RETURNS)
     return False
