@@ -33,6 +33,7 @@ from srcdiff.backends.numba import xla_callable
 from srcdiff.backends.numba.xla_callable import Buffer
 from srcdiff.bridges import written_functions as written
 from srcdiff.bridges.result_structures import Results, results_of
+from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.source.capture import plain_function
 
 Function = Callable[..., Any]
@@ -145,7 +146,7 @@ def _kind_of(name: str, value: Any) -> _Kind:
         if dtype.kind == "b" and not shape:
             raise TypeError(f"`{name}` is a boolean of JAX: pass True or False, which is compiled in")
         return _Kind(shape, np.dtype(dtype))
-    raise TypeError(f"`{name}` is a {type(value).__name__}: it must be an array, a number or a string")
+    raise TypeError(f"`{name}` is {named(value)}: it must be an array, a number or a string")
 
 
 class Operation:

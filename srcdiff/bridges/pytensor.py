@@ -29,6 +29,7 @@ from srcdiff.api.derivatives import Derivative
 from srcdiff.backends.numba import c_callable
 from srcdiff.bridges import written_functions as written
 from srcdiff.bridges.result_structures import Leaf, Results, results_of
+from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.source.capture import plain_function
 
 Function = Callable[..., Any]
@@ -146,7 +147,7 @@ def _variable(name: str, leaf: Any) -> Any:
     try:
         variable = pt.as_tensor_variable(leaf)
     except (TypeError, NotImplementedError, ValueError) as error:
-        raise TypeError(f"`{name}` is a {type(leaf).__name__}: it must be a tensor, an array or a number") from error
+        raise TypeError(f"`{name}` is {named(leaf)}: it must be a tensor, an array or a number") from error
     kind = np.dtype(variable.type.dtype)
     if kind.kind not in "iub" and kind.name not in ("float32", "float64"):
         raise TypeError(f"`{name}` is a tensor of {kind}: it must have integers, float32 or float64")

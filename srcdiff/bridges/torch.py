@@ -31,6 +31,7 @@ from srcdiff.api.reverse import grad
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.bridges import written_functions as written
 from srcdiff.bridges.result_structures import Results, results_of
+from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.source.capture import plain_function
 from srcdiff.frontend.source.guards import ChangedError
 from srcdiff.signature.trees import VALUES
@@ -105,7 +106,7 @@ class TorchFunction:
         call = tuple(written.expressions(bound, leaves))
         for name, leaf in leaves:
             if not isinstance(leaf, Tensor) and type(leaf) not in _NUMBERS:
-                raise TypeError(f"`{name}` is a {type(leaf).__name__}: it must be a tensor, a number or a string")
+                raise TypeError(f"`{name}` is {named(leaf)}: it must be a tensor, a number or a string")
         flat = self.flat.get(call)
         if flat is None:
             name, count = written.identifier(self.name), len(leaves)
@@ -144,7 +145,7 @@ def _kind_of(k: int, value: Any) -> _Kind:
             raise TypeError(f"argument {k + 1} is a tensor with the layout {value.layout}: srcdiff needs a dense one")
         return _Kind("Tensor", is_active=value.dtype in _FLOATS, is_number=value.dim() == 0)
     if type(value) not in _NUMBERS:
-        raise TypeError(f"argument {k + 1} is a {type(value).__name__}: it must be a tensor, a number or a string")
+        raise TypeError(f"argument {k + 1} is {named(value)}: it must be a tensor, a number or a string")
     return _Kind(_NUMBERS[type(value)])
 
 

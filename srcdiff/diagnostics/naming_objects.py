@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import sys
 import sysconfig
@@ -166,9 +167,9 @@ def named(value: Any) -> str:
             return f"the class `{value.__name__}`"
         case bool():
             return "a boolean"
-        case int():
+        case int() if type(value) is int or not is_own(type(value)):
             return "an integer"
-        case float() | complex() | tuple() | list() | dict() | set():
+        case _ if type(value) in (float, complex, tuple, list, dict, set):
             return f"a {type(value).__name__}"
         case types.FunctionType() | types.BuiltinFunctionType():
             return f"the function `{value.__name__}`"
@@ -178,8 +179,17 @@ def named(value: Any) -> str:
     return own_words or f"an instance of `{type(value).__name__}`"
 
 
-_PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no `__getattr__` or `__setattr__`"
 _UNUSUAL = "`{}` {}: write a class with plain attributes, and convert"
+_INSTEAD_OF_BASES = {
+    np.ndarray: "use a plain array, or a class that keeps it in an attribute: `self.values = np.asarray(values)`",
+    float: "use a plain float, or a class that keeps it in an attribute: `self.value = float(value)`",
+    int: "use a plain integer, or a class that keeps it in an attribute: `self.value = int(value)`",
+    list: "use a plain list, or a class that keeps it in an attribute: `self.items = list(items)`",
+    dict: "use a plain dictionary, or a class that keeps it in an attribute: `self.items = dict(items)`",
+}
+"""What to write instead of a class that inherits from another one."""
+_WITHOUT_STATE = ("abc", "typing", "collections.abc")
+"""The modules whose classes say something about classes, and have no attributes."""
 _WRITTEN_IN_PYTHON = 1 << 9
 """The flag of classes that were made by a `class` statement."""
 _COMPILED = ("cython_function_or_method", "fused_cython_function", "fortran")
@@ -190,19 +200,26 @@ def _plainly(class_: type) -> str:
     """What keeps the instances of a user's class from being read, and what to write."""
     if not class_.__flags__ & _WRITTEN_IN_PYTHON:
         return f"`{class_.__name__}` is compiled and has no Python source: write the class in Python"
+    for base, instead in _INSTEAD_OF_BASES.items():
+        if issubclass(class_, base):
+            return f"`{class_.__name__}` inherits from `{_spelled(base)}`: {instead}"
     if hasattr(class_, "__array__"):
         return _UNUSUAL.format(class_.__name__, "defines `__array__`, so that NumPy takes its instances for arrays")
     for base in class_.__mro__[:-1]:
-        if found := next((name for name in _ACCESS if name in vars(base)), ""):
+        if found := next((name for name in _ACCESS if isinstance(vars(base).get(name), types.FunctionType)), ""):
             where = "defines" if base is class_ else f"inherits from `{base.__name__}`, which defines"
             return _UNUSUAL.format(class_.__name__, f"{where} `{found}`")
-        if not is_own(base):
-            break
-    builtin = next((b for b in class_.__mro__[:-1] if not is_own(b) and b.__module__ in ("builtins", "numpy")), None)
-    if builtin is not None:
-        name = f"{builtin.__module__}.{builtin.__name__}".removeprefix("builtins.")
-        return _UNUSUAL.format(class_.__name__, f"inherits from `{name}`")
-    return _PLAINLY.format(class_.__name__)
+    above = (b for b in class_.__mro__[:-1] if not is_own(b) and b.__module__ not in _WITHOUT_STATE)
+    if (base_of_others := next(above, None)) is not None:
+        return _UNUSUAL.format(class_.__name__, f"inherits from `{_spelled(base_of_others)}`")
+    if type(class_) not in (type, abc.ABCMeta):
+        return _UNUSUAL.format(class_.__name__, f"has the metaclass `{type(class_).__name__}`")
+    return f"write `{class_.__name__}` as a class whose instances are their attributes"
+
+
+def _spelled(class_: type) -> str:
+    """The name of a class with its module."""
+    return f"{class_.__module__}.{class_.__name__}".removeprefix("builtins.")
 
 
 def _outside(class_: type) -> str:

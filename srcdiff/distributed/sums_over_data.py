@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics.naming_objects import named
 from srcdiff.distributed.chunk_sources import Blocks, chosen
 from srcdiff.distributed.executors import Progress, Work, bar, executor_for
 from srcdiff.distributed.worker_programs import Program, Vector, flat_view
@@ -167,7 +168,7 @@ def _blocks(arrays: Sequence[Any]) -> Blocks:
     delayed: Any = dask.delayed
     for array in arrays:
         if not _is_of_dask(array):
-            raise TypeError(f"all arrays must be of Dask: one is a {type(array).__name__}")
+            raise TypeError(f"all arrays must be of Dask: one is {named(array)}")
         if array.chunks[0] != arrays[0].chunks[0]:
             raise ValueError("the arrays have different chunks along their first axes: use `rechunk`")
         if any(len(sizes) > 1 for sizes in array.chunks[1:]):

@@ -234,8 +234,8 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
         what, help_ = array_of(dtype)
         message = f"the argument `{name}` is {what}, which is not supported"
     elif issubclass(kind, dict):
-        message = f"the argument `{name}` is a {kind.__name__}"
-        message += " with keys other than strings and integers" if kind is dict else ""
+        what = "a dictionary with keys other than strings and integers"
+        message = f"the argument `{name}` is {what if kind is dict else f'an instance of `{kind.__name__}`'}"
         help_ = "use strings or integers as keys" if kind is dict else "pass a plain dictionary: `dict(...)`"
     else:
         message, help_ = (

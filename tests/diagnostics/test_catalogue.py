@@ -230,7 +230,7 @@ def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Pat
         ("y = range(3) if x > 1.0 else x\n    return y", "a range on one path and a float on another"),
         ("return zip([x]) * 2.0", "`zip(...)` is used where a number is needed"),
         ("return (lambda t: t) * x", "a function is used where a number is needed"),
-        ("return f'{x}' * x", "a string is used where a number is needed"),
+        ("return f'{x}' * x", "a text with numbers is used where a number is needed"),
         ("return 2.0 * [x]", "a list cannot be multiplied by a float"),
         ("y = [x].append\n    return y", "a method is assigned to a name"),
     ],

@@ -244,7 +244,7 @@ ROWS = [
         "defaultdict",
         "q = collections.defaultdict(float, a=2.0)\n" + function("return x * q['a']"),
         "SD201",
-        "is a defaultdict",
+        "is an instance of `defaultdict`",
         "`dict(...)`",
         "q = dict(collections.defaultdict(float, a=2.0))\n" + function("return x * q['a']"),
     ),
@@ -592,6 +592,88 @@ ROWS = [
         function("a[0] = 2.0 * b[0]\nreturn a[0] * b[0]", "a, b"),
         "*(lambda a: (a, a))(np.ones(3)),",
         "*(lambda a: (a, a.copy()))(np.ones(3)),",
+    ),
+    # types that differ
+    Row(
+        "tuple that grows",
+        function("p = (x, x)\nfor i in range(int(x) + 1):\n    p = p + (x,)\nreturn sum(p)"),
+        "SD202",
+        "`p` is a tuple of 2 elements on one path and a tuple of 3 elements on another",
+        "use a list",
+        function("p = [x, x]\nfor i in range(int(x) + 1):\n    p.append(x)\nreturn sum(p)"),
+    ),
+    # numbers that go through text
+    *(
+        Row(
+            f"number through text, {text}",
+            function(f"return x * float({text})"),
+            "SD203",
+            "numbers that go through text have no derivative",
+            "use the number itself, or round it",
+            function("return x * round(x, 3)"),
+        )
+        for text in ("f'{x:.3f}'", "'%.2f' % x", "format(x, '.2f')", "'{:.2f}'.format(x)", "str(x).replace(',', '.')")
+    ),
+    # subclasses of numbers and arrays, and other classes that srcdiff does not read
+    Row(
+        "subclass of float",
+        "class M(float):\n    pass\n" + function("return M(x) * 2.0"),
+        "SD302",
+        "instances of the class `M`",
+        "`M` inherits from `float`: use a plain float, or a class that keeps it in an attribute",
+        "class M:\n    def __init__(self, value):\n        self.value = float(value)\n"
+        + function("return M(x).value * 2.0"),
+    ),
+    Row(
+        "instance of a subclass of float",
+        "class M(float):\n    pass\nm = M(2.0)\n" + function("return x * m"),
+        "SD201",
+        "`m` from outside the function is an instance of `M`",
+        "convert it to a plain float: `float(...)`",
+        "class M(float):\n    pass\nm = float(M(2.0))\n" + function("return x * m"),
+    ),
+    Row(
+        "subclass of ndarray",
+        "class M(np.ndarray):\n    pass\n" + function("return np.sum((np.ones(3) * x).view(M))"),
+        "SD203",
+        "an instance of `M`, a class of arrays",
+        "leave the class out",
+        function("return np.sum(np.ones(3) * x)"),
+    ),
+    Row(
+        "construction of a subclass of ndarray",
+        "class M(np.ndarray):\n    pass\n" + function("return np.sum(M(3) * x)"),
+        "SD302",
+        "instances of the class `M`",
+        "`self.values = np.asarray(values)`",
+        "class M:\n    def __init__(self, values):\n        self.values = np.asarray(values)\n"
+        + function("return np.sum(M(np.ones(3)).values * x)"),
+    ),
+    Row(
+        "metaclass with a call of its own",
+        "class Meta(type):\n    def __call__(cls, a):\n        return super().__call__(a)\n"
+        + CLASS.replace("class M", "class M(metaclass=Meta)")
+        + function("return M(x).a"),
+        "SD302",
+        "instances of the class `M`",
+        "`M` has the metaclass `Meta`",
+        CLASS + function("return M(x).a"),
+    ),
+    Row(
+        "subclass of a class of the standard library",
+        "import threading\n" + CLASS.replace("class M", "class M(threading.Thread)") + function("return M(x).a"),
+        "SD302",
+        "instances of the class `M`",
+        "`M` inherits from `threading.Thread`",
+        CLASS + function("return M(x).a"),
+    ),
+    Row(
+        "attribute that is not there",
+        CLASS + function("return M(x).b"),
+        "SD203",
+        "`M` has no `b`; it has a",
+        "assign `b` in `__init__` of `M`",
+        "class M:\n    def __init__(self, a):\n        self.b = a\n" + function("return M(x).b"),
     ),
 ]
 

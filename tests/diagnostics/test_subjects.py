@@ -5,6 +5,7 @@ import functools
 import inspect
 import itertools
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -55,6 +56,8 @@ CASES = [
     (lambda x: x @ x, "`@` of a float is not defined", "use `*`"),
     (lambda x: len(x), "a float has no length", ""),
     (lambda x: len(str(x)) * x, "a string has no length", ""),
+    (lambda x: (np.ones(2) * x).dump("f"), "the method `dump` of an array is not supported", ""),
+    (lambda x: (np.ones(2) * x).newbyteorder().sum(), "of an array is not supported", ""),
     (lambda x: one(x, x), "`one` takes 1 argument, but 2 are given", ""),
 ]
 
@@ -75,3 +78,74 @@ def test_all_places_of_an_array_may_be_summed_in_a_generator_expression():
 
     expected = np.add.outer(np.arange(2.0), 2 * np.arange(3.0)) + np.arange(2.0)[:, None]
     assert np.array_equal(expected, srcdiff.grad(weighted, backend="python")(np.ones((2, 3))))
+
+
+WHOSE = "a tuple whose element 1 is"
+
+
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+
+def shorter(x):
+    p = (x, (x, x))
+    while p[0] > 1.0:
+        p = (x / 2.0, (x,))
+    return p[0]
+
+
+def of_names(x):
+    p = Pair(x, x)
+    while p[0] > 1.0:
+        p = (x / 2.0, x)
+    return p[0]
+
+
+def of_types(x):
+    p = (x, 1.0)
+    while p[0] > 1.0:
+        p = (x / 2.0, np.ones(2))
+    return p[0]
+
+
+def of_keys(x):
+    p = {"a": x}
+    while x > 1.0:
+        p, x = {"b": x}, x / 2.0
+    return x * len(p)
+
+
+@pytest.mark.parametrize(
+    ("function", "one", "other"),
+    [
+        (
+            shorter,
+            f"{WHOSE} a tuple of 2 elements",
+            f"{WHOSE} a tuple of 1 element",
+        ),
+        (of_names, "the named tuple `Pair`", "a plain tuple"),
+        (of_types, f"{WHOSE} a float", f"{WHOSE} an array (float64[:])"),
+        (of_keys, "a dictionary with the keys `a`", "a dictionary with the keys `b`"),
+    ],
+)
+def test_two_types_are_told_apart(function, one, other):
+    with pytest.raises(DifferentiationError) as error:
+        srcdiff.grad(function, backend="python")(1.5)
+    assert f"is {one} on one path and {other} on another" in error.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x if f"{x}" == "1.5" else 2.0 * x,
+        lambda x: x if f"{x}" != "1.5" else 2.0 * x,
+        lambda x: x if f"{x}" in ("1.5", "2.5") else 2.0 * x,
+        lambda x: x if ("1.5", 1) == (str(x), 1) else 2.0 * x,
+        lambda x: ["1.5"].index("%.1f" % x) * x + x,  # noqa: UP031
+        lambda x: ["1.5"].count(format(x)) * x,
+    ],
+)
+def test_text_with_numbers_is_not_compared(function):
+    with pytest.raises(DifferentiationError, match="a text with numbers is compared"):
+        srcdiff.grad(function, backend="python")(1.5)

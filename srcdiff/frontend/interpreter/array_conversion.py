@@ -58,6 +58,10 @@ def _flat(rows: Any) -> list[Abstract]:
 
 def dtype_of(reader: Reader, dtype: Abstract, node: ast.AST) -> str:
     if isinstance(dtype, Static):
+        if isinstance(dtype.value, type) and issubclass(dtype.value, np.ndarray):
+            name = "np.ndarray" if dtype.value is np.ndarray else dtype.value.__name__
+            message = f"an array as an instance of `{name}`, a class of arrays, is not supported"
+            reader.refuse("SD203", node, message, help_="leave the class out: the array itself has the same numbers")
         try:
             found = np.dtype(numba_type(dtype.value) or dtype.value)
         except TypeError:

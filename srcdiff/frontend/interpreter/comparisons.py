@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Slot,
     Static,
     Stored,
+    Text,
     Transformed,
     Tuple,
     TypeOf,
@@ -35,6 +36,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import same_function
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.frontend.interpreter.arithmetic import is_text
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily, known_value
@@ -48,7 +50,7 @@ from srcdiff.frontend.interpreter.list_storage import contents_of_list, perhaps
 from srcdiff.frontend.interpreter.number_kinds import is_pythons, pythons_own
 from srcdiff.frontend.interpreter.numbers import NUMBERS, as_number, as_numbers, is_array
 from srcdiff.frontend.interpreter.presence import needed, present
-from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.frontend.interpreter.representation import as_value, refuse_text
 from srcdiff.frontend.interpreter.tables import COMPARISONS, expression
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, INT
@@ -167,6 +169,8 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
     if isinstance(op, ast.Eq | ast.NotEq) and (is_array_value(left) or is_array_value(right)):
         reader.note_meaning("==" if isinstance(op, ast.Eq) else "!=", node)
     primitive, fold = _COMPARE[type(op)]
+    if Text in (type(left), type(right)) and is_text(left) and is_text(right):
+        refuse_text(reader, "a text with numbers is compared", node)
     if isinstance(left, Static) and isinstance(right, Static):
         try:
             return Static(bool(fold(left.value, right.value)), left.numpys or right.numpys)

@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Slot,
     Static,
     Stored,
+    Tuple,
     class_of,
     is_instance,
     is_none,
@@ -53,7 +54,7 @@ from srcdiff.frontend.domain.state import (
     name_at,
 )
 from srcdiff.frontend.interpreter.dictionaries import in_order, is_changing, is_dictionary
-from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.kind_in_words import told_apart
 from srcdiff.frontend.interpreter.list_storage import SAME_ELEMENTS, contents_described, element_gone, perhaps
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
@@ -307,9 +308,11 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
         message = f"{what} is {a.value!r} on one path and {b.value!r} on another; only numbers may differ"
         return Problem("SD202", message, reader.span, help="use a number or a boolean, and compare that")
-    return Problem(
-        "SD202", f"{what} is {in_words(reader, a)} on one path and {in_words(reader, b)} on another", reader.span
-    )
+    first, second = told_apart(reader, a, b)
+    lengths = {len(x.items) for x in (a, b) if isinstance(x, Tuple) and x.kind is None}
+    help_ = "use a list, whose length may depend on the path: `[...]` and `append`" if len(lengths) == 2 else ""
+    message = f"{what} is {first} on one path and {second} on another"
+    return Problem("SD202", message, reader.span, help=help_)
 
 
 def has_unread(reader: Reader, x: Abstract) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.domain.abstract_values import (
@@ -51,13 +52,63 @@ from srcdiff.library.hash_tables import HashTable
 from srcdiff.signature.enums import spelled
 
 
+def told_apart(reader: Reader, a: Abstract, b: Abstract) -> tuple[str, str]:
+    """The kinds of two values of different types, in words that name the difference."""
+    first, second = in_words(reader, a), in_words(reader, b)
+    if first != second:
+        return first, second
+    match a, b:
+        case Static(), Static():
+            return f"`{a.value!r}`", f"`{b.value!r}`"
+        case Tuple(), Tuple() if a.kind is not b.kind:
+            return _of_kind(a), _of_kind(b)
+        case Tuple(), Tuple() if len(a.items) != len(b.items):
+            return _counted(a), _counted(b)
+        case Tuple(), Tuple():
+            names = [f"element {k}" for k in range(len(a.items))]
+            return _part_told_apart(reader, first, names, a.items, b.items)
+        case Record(), Record() if set(a.kind.names) != set(b.kind.names):
+            what = "keys" if a.kind.is_mapping else "attributes"
+            return _with_names(first, what, a.kind.names), _with_names(second, what, b.kind.names)
+        case Record(), Record():
+            other = dict(zip(b.kind.names, b.items, strict=True))
+            names = [f"`{name}`" for name in a.kind.names]
+            return _part_told_apart(reader, first, names, a.items, tuple(other[n] for n in a.kind.names))
+    return first, second
+
+
+def _of_kind(x: Tuple) -> str:
+    return "a plain tuple" if x.kind is None else f"the named tuple `{x.kind.__name__}`"
+
+
+def _counted(x: Tuple) -> str:
+    count = len(x.items)
+    return f"a tuple of {count} element{'' if count == 1 else 's'}" if count else "an empty tuple"
+
+
+def _with_names(whole: str, what: str, names: tuple[Any, ...]) -> str:
+    return f"{whole} with the {what} {', '.join(f'`{n}`' for n in names)}" if names else f"{whole} without {what}"
+
+
+def _part_told_apart(
+    reader: Reader, whole: str, names: list[str], first: tuple[Abstract, ...], second: tuple[Abstract, ...]
+) -> tuple[str, str]:
+    """The first part whose kinds differ."""
+    for name, a, b in zip(names, first, second, strict=True):
+        one, other = told_apart(reader, a, b)
+        if one != other:
+            return f"{whole} whose {name} is {one}", f"{whole} whose {name} is {other}"
+    return whole, whole
+
+
 def in_words(reader: Reader, x: Abstract) -> str:
     """The kind of a value, for messages."""
     match x:
         case Value(type=Array()):
             return f"an array ({x.type})"
         case Value():
-            return {"int64": "an integer", "bool": "a boolean"}.get(x.scalar.dtype, "a float")
+            words = {"int64": "an integer", "bool": "a boolean", "complex128": "a complex number"}
+            return words.get(x.scalar.dtype, "a float")
         case Static(value=None):
             return "`None`"
         case Static(value=OfObjects()):

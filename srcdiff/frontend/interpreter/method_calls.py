@@ -22,6 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Structured,
+    Text,
     Tuple,
 )
 from srcdiff.frontend.domain.reader import Reader
@@ -39,6 +40,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.number_kinds import pythons_own
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.representation import refuse_text
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import DRAWS, METHODS, callee
 from srcdiff.ir.nodes import Value
@@ -143,6 +145,8 @@ def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywo
     if not kind and isinstance(owner, Record | Object):
         return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
     if not kind:
+        if isinstance(owner, Text):
+            refuse_text(reader, f"`{method.name}` of a text with numbers is not supported", node)
         reader.refuse("SD203", node, f"the method `{method.name}` of {in_words(reader, owner)} is not supported")
     if kind == "dictionary" and method.name not in _CHANGING and method.name not in _VIEWS:
         owner = needed(reader, owner, node)
@@ -156,7 +160,8 @@ def call_method(reader: Reader, method: Method, args: Arguments, keywords: Keywo
                 raise IsWritten(list)
             message = "a tuple, or a list from outside the function, cannot be changed"
             reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
-        reader.refuse(code, node, f"the method `{method.name}` of a {kind} is not supported")
+        words = {"array": "an array", "logger": "a logger"}.get(kind) or in_words(reader, owner)
+        reader.refuse(code, node, f"the method `{method.name}` of {words} is not supported")
     return run_handler(reader, function, method.name, node, owner, *args, **keywords)
 
 

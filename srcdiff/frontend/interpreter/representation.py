@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Poison,
     Static,
     Stored,
+    Text,
     Tuple,
 )
 from srcdiff.frontend.domain.lattice import is_number, is_without_axes, leaf_types, of_parts, same_function
@@ -53,8 +55,18 @@ def as_value(reader: Reader, x: Abstract, node: ast.AST | None = None) -> Value:
         return as_value(reader, present(reader, x), node)
     if isinstance(x, Maybe | Poison | Missing):
         return as_value(reader, checked(reader, x, "a value", node), node)
+    if isinstance(x, Text):
+        refuse_text(reader, "a text with numbers is used where a number is needed", node)
     help_ = instead_of(type(x.value)) if isinstance(x, Static) and not is_plain(x.value) else ""
     reader.refuse("SD203", node, f"{in_words(reader, x)} is used where a number is needed", help_=help_)
+
+
+def refuse_text(reader: Reader, message: str, node: ast.AST | None) -> NoReturn:
+    """Refuse text with numbers where it would decide or become a number."""
+    reader.refuse("SD203", node, f"{message}; numbers that go through text have no derivative", help_=_WITHOUT_TEXT)
+
+
+_WITHOUT_TEXT = "leave out the text and use the number itself, or round it: `round(x, 3)`"
 
 
 def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, list[Value]]:

@@ -17,7 +17,6 @@ from srcdiff.frontend.domain.abstract_values import (
     Poison,
     Record,
     class_of,
-    is_instance,
 )
 from srcdiff.frontend.domain.lattice import objects_in
 from srcdiff.frontend.domain.reader import Reader
@@ -94,7 +93,7 @@ def classes_in(reader: Reader, values: Iterable[Abstract]) -> set[type]:
 def records_in(x: Abstract) -> list[Record]:
     """The instances that are values in a value."""
     if isinstance(x, Record):
-        return [x, *(r for item in x.items for r in records_in(item))] if is_instance(x) else []
+        return [x, *(r for item in x.items for r in records_in(item))] if x.kind.is_instance else []
     return [r for leaf in NODES.leaves(x) if leaf is not x for r in records_in(leaf)]
 
 
