@@ -33,37 +33,49 @@ def density(log_density: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
 
 
 def logarithmic_density(log_density: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = where_positive(log_density(standard(x, loc, scale), *shapes), shapes)
-    return found if known(scale) and scale == 1 else found - np.log(scale)
+    y = standard(x, loc, scale)
+    found = log_density(y, *shapes)
+    return where_it_exists(found if known(scale) and scale == 1 else found - np.log(scale), y, shapes, scale)
 
 
 def probability(fraction: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = where_positive(fraction(standard(x, loc, scale), *shapes), shapes)
-    return found if known(scale) and scale > 0 else np.where(scale > 0, found, np.nan * scale)
+    y = standard(x, loc, scale)
+    return where_it_exists(fraction(y, *shapes), y, shapes, scale)
 
 
 def logarithm(fraction: Any, complement: Any, x: Any, shapes: Any, loc: Any, scale: Any) -> Any:
+    return logarithm_of(probability(fraction, x, shapes, loc, scale), probability(complement, x, shapes, loc, scale))
+
+
+def logarithm_of(found: Any, rest: Any) -> Any:
     """The logarithm. For numbers close to one it is computed from one minus the number."""
-    found, rest = probability(fraction, x, shapes, loc, scale), probability(complement, x, shapes, loc, scale)
     return np.where(found < 0.5, np.log(np.where(found < 0.5, found, 0.5)), np.log1p(-np.where(found < 0.5, 0.5, rest)))
 
 
 def quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    found = where_positive(of_probability(np.asarray(q) if is_array(q) else q, *shapes), shapes)
-    found = found if known(scale) and scale == 1 else found * np.where(scale > 0, scale, np.nan * scale)
-    return found if known(loc) and loc == 0 else found + loc
+    q = np.asarray(q) if is_array(q) else q
+    found = of_probability(q, *shapes)
+    found = found if known(scale) and scale == 1 else found * scale
+    found = found if known(loc) and loc == 0 else found + loc
+    return where_it_exists(found, q + loc + scale, shapes, scale)
 
 
 def upper_quantile(of_probability: Any, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
     return quantile(of_probability, 1.0 - (np.asarray(q) if is_array(q) else q), shapes, loc, scale)
 
 
-def where_positive(found: Any, shapes: Any) -> Any:
-    """NaN where a parameter is not positive: there is no such distribution, and no derivative."""
+def where_it_exists(found: Any, place: Any, shapes: Any, scale: Any) -> Any:
+    """NaN where the scale or a shape is not positive, as no distribution has it, and where the place is NaN.
+
+    Then all derivatives are NaN, too, because that NaN is computed from everything: the place depends on the scale.
+    """
+    exists, everything = place == place, place
     for shape in shapes:
-        if not (known(shape) and shape > 0):
-            found = np.where(shape > 0, found, np.nan * shape)
-    return found
+        everything = everything + shape
+    for positive in (*shapes, scale):
+        if not (known(positive) and positive > 0):
+            exists = exists & (positive > 0)
+    return np.where(exists, found, np.nan * everything)
 
 
 def standard(x: Any, loc: Any, scale: Any) -> Any:
@@ -78,15 +90,26 @@ def mass(log_mass: Any, k: Any, shapes: Any, loc: Any) -> Any:
 
 def logarithmic_mass(log_mass: Any, k: Any, shapes: Any, loc: Any) -> Any:
     """There is no derivative with respect to k, because it is an integer."""
-    return log_mass(counted_from(k, loc), *shapes)
+    count = counted_from(k, loc)
+    return where_counted(log_mass(count, *shapes), count, shapes)
 
 
 def probability_of_count(fraction: Any, k: Any, shapes: Any, loc: Any) -> Any:
-    return fraction(np.floor(counted_from(k, loc)), *shapes)
+    count = np.floor(counted_from(k, loc))
+    return where_counted(fraction(count, *shapes), count, shapes)
 
 
 def logarithm_of_count(fraction: Any, complement: Any, k: Any, shapes: Any, loc: Any) -> Any:
-    return logarithm(fraction, complement, stop_gradient(np.floor(k - loc)), shapes, 0, 1)
+    found, rest = probability_of_count(fraction, k, shapes, loc), probability_of_count(complement, k, shapes, loc)
+    return logarithm_of(found, rest)
+
+
+def where_counted(found: Any, count: Any, shapes: Any) -> Any:
+    """NaN where the count is NaN, and so are the derivatives."""
+    everything = count
+    for shape in shapes:
+        everything = everything + shape
+    return np.where(count == count, found, np.nan * everything)
 
 
 def counted_from(k: Any, loc: Any) -> Any:

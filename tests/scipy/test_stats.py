@@ -277,6 +277,32 @@ def test_a_distribution_that_does_not_exist_has_no_derivative(of):
     assert np.isnan(slope)
 
 
+@pytest.mark.parametrize(("distribution", "method"), ONE, ids=[f"{d}.{m}" for d, m in ONE])
+def test_where_a_result_is_nan_all_derivatives_are_nan(distribution, method):
+    """A scale or a shape that is not positive, or a place that is NaN, in each position."""
+    program, names = ONE_NUMBER[method], names_of(distribution)
+    of, usual = getattr(stats, distribution), {**SHAPES[distribution], "loc": 0.1, "scale": 1.3}
+    continuous = "scale" in names
+    wrt = (0, 1) if continuous else (1,)
+    value_and_grad = srcdiff.value_and_grad(lambda x, p: program(x, of, p), wrt, backend="python")
+    changes = [{"x": np.nan}, *({n: -1.5} for n in names if n not in ("loc", "n")), *([{"scale": 0.0}] * continuous)]
+    for change in changes:
+        for x in (0.4, 0.9, -3.0):
+            at = {**usual, "x": x if continuous else 1.1, **change}
+            if np.isnan(program(at["x"], of, tuple(at[n] for n in names))):
+                value, (*slope, slopes) = value_and_grad(at["x"], tuple(float(at[n]) for n in names))
+                assert np.isnan(value), at
+                found = [*slope, *slopes] if continuous else slopes[names.index("mu" if "mu" in names else "p")]
+                assert np.isnan(found).all(), at
+
+
+def test_counts_of_distributions_with_a_parameter_at_its_bound():
+    def logarithms(k):
+        return np.array([stats.poisson.logcdf(k, 0.0), stats.binom.logsf(k, 3, 1.0), stats.binom.logcdf(k, 3, 0.0)])
+
+    np.testing.assert_array_equal(srcdiff.differentiable(logarithms, backend="python")(1.0), logarithms(1.0))
+
+
 def test_quantiles_of_tiny_probabilities():
     def both(q):
         return np.array([stats.cauchy.isf(q), stats.laplace.isf(q), stats.cauchy.ppf(q)])
