@@ -301,9 +301,8 @@ def integrated(
     solution inside of them. If `is_over` is given, it is called after each step: if it is true, the integration ends.
     """
     n, count = len(start), len(times)
-    duration = times[count - 1] - times[0]
+    duration = duration_of(times)
     table = tables_of(method)
-    require_order(times, duration)
 
     def slope(s: Any, y: Any) -> Any:
         return duration * f(times[0] + s * duration, y)
@@ -425,13 +424,17 @@ def swept_forward(push: Any, states: Any, at: Any, passed: Any, rows: Any, start
     return rows_dot, states_dot
 
 
-def require_order(times: Any, duration: Any) -> None:
-    """Raise if the times are not monotone."""
+def duration_of(times: Any) -> Any:
+    """The time from the first to the last one. Raises if there is no first one, or if they are not monotone."""
+    if len(times) == 0:
+        raise ValueError("there are no times: the first one is the time of the state that is given")
+    duration = times[len(times) - 1] - times[0]
     if duration == 0.0 and len(times) > 1:
         raise ValueError("the first time and the last one must differ")
     for row in range(len(times) - 1):
         if (times[row + 1] - times[row]) * duration < 0.0:
             raise ValueError("the times must increase, or decrease")
+    return duration
 
 
 @structural
@@ -463,7 +466,7 @@ def through(
     y' = f(y, p)        bar' = -J^T bar        p_bar' = -(df/dp)^T bar        J = df/dy at y, which runs backwards too
     """
     n, count = len(start), len(times)
-    require_order(times, times[count - 1] - times[0])
+    duration_of(times)
 
     def slope(part: Any, s: Any, y: Any) -> Any:
         duration = times[part + 1] - times[part]

@@ -166,7 +166,7 @@ def norm_of_errors(y: Any, new: Any, k: Any, table: Any, method: Any, ds: Any, r
             second += (ds * other / tolerated) ** 2
     if method == "dop853":
         return first / np.sqrt((first + 0.01 * second) * n) if first > 0.0 else first
-    return np.sqrt(first / n)
+    return np.sqrt(first / max(n, 1))
 
 
 def first_step(y: Any, slope: Any, rtol: Any, atol: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.library.interpolation_axes import width_of
 from srcdiff.library.language import agree, is_float_type, unsupported, upto
 from srcdiff.library.linear_algebra import floats
 
@@ -61,7 +62,7 @@ def along_last(rows: Any, weights: Any, mode: Any, cval: Any, first: Any) -> Any
 
 def along_axis(x: Any, weights: Any, axis: Any, mode: Any, cval: Any, first: Any) -> Any:
     moved = np.moveaxis(x, axis, -1)
-    rows = np.reshape(np.ascontiguousarray(moved), (-1, moved.shape[-1]))
+    rows = np.reshape(np.ascontiguousarray(moved), (width_of(moved.shape[:-1]), moved.shape[-1]))
     filtered = np.reshape(along_last(rows, weights, mode, cval, first), moved.shape)
     return np.ascontiguousarray(np.moveaxis(filtered, -1, axis))
 
@@ -260,6 +261,8 @@ def map_coordinates(
     x, places = require_floats(input, output), np.asarray(floats(coordinates))
     count = x.ndim
     agree(places.shape[0], count, "invalid shape for coordinate array")
+    if x.size == 0:
+        raise ValueError("an array without elements has no values at coordinates")
     columns = np.reshape(places, (count, -1))
     values = np.ravel(x)
     found = np.empty(columns.shape[1], x.dtype)

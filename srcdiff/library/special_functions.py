@@ -85,7 +85,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, re
     if b is not None:
         b = np.asarray(b)
         a = np.where(b == 0, -np.inf, a)
-    largest = np.max(a, axis=axis, keepdims=True)
+    largest = np.max(a, axis=axis, keepdims=True, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, 0.0)
     terms = np.exp(a - largest)
     if b is not None:

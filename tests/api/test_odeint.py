@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from scipy import integrate
 
 import srcdiff
 
@@ -155,6 +156,34 @@ def test_one_time_and_repeated_times():
     assert gradient(START, np.array([0.5])) == 1.0
     again = gradient(START, np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0]))
     assert again == pytest.approx(2.0 * np.sum(np.exp(-RATE * np.arange(3))), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["tsit5", "dop853", "rodas5p"])
+@pytest.mark.parametrize("adjoint", ["discrete", "continuous"])
+def test_a_state_without_numbers(method, adjoint):
+    def total(start, t):
+        return np.sum(srcdiff.odeint(decay_alone, start, t, method=method, adjoint=adjoint))
+
+    start_bar, t_bar = srcdiff.grad(total, wrt=(0, 1), backend="python")(np.zeros(0), TIMES)
+    assert start_bar.shape == (0,)
+    np.testing.assert_array_equal(t_bar, np.zeros(len(TIMES)))
+
+
+def test_scipys_functions_of_a_state_without_numbers():
+    def rows(start):
+        return integrate.odeint(decay_alone, start, TIMES)
+
+    def columns(start):
+        return integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), start).y
+
+    assert srcdiff.differentiable(rows, backend="python")(np.zeros(0)).shape == (len(TIMES), 0)
+    assert srcdiff.differentiable(columns, backend="python")(np.zeros(0)).shape[0] == 0
+
+
+@pytest.mark.parametrize("solve", [srcdiff.odeint, integrate.odeint])
+def test_an_integration_without_times_raises(solve):
+    with pytest.raises(ValueError, match="there are no times"):
+        srcdiff.grad(lambda y: np.sum(solve(decay_alone, y, np.zeros(0))), backend="python")(np.ones(2))
 
 
 def test_an_equation_that_writes_to_its_state_changes_no_other_state():

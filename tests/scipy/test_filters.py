@@ -134,6 +134,35 @@ def test_filters_without_a_first_coefficient_raise():
         srcdiff.grad(lambda x: np.sum(signal.lfilter(B, np.array([0.0, 1.0]), x)), backend="python")(X)
 
 
+def filters(x: Any) -> Any:
+    both = ndimage.gaussian_filter(x, 1.0), ndimage.uniform_filter(x, 3)
+    return *both, ndimage.uniform_filter1d(x, 3), ndimage.convolve1d(x, THREE), ndimage.gaussian_filter1d(x, 1.0)
+
+
+def sum_of_filters(x: Any) -> Any:
+    total = 0.0
+    for filtered in filters(x):
+        total = total + np.sum(filtered)
+    return total
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_filters_of_no_elements(shape):
+    x = np.zeros(shape)
+    for found, wanted in zip(srcdiff.differentiable(filters, backend="python")(x), filters(x), strict=True):
+        np.testing.assert_array_equal(found, wanted, strict=True)
+    np.testing.assert_array_equal(srcdiff.grad(sum_of_filters, backend="python")(x), x, strict=True)
+
+
+def test_a_convolution_of_no_elements():
+    assert srcdiff.grad(lambda x: np.sum(ndimage.convolve(x, THREE)), backend="python")(np.zeros(0)).shape == (0,)
+
+
+def test_an_array_without_elements_has_no_values_at_coordinates():
+    with pytest.raises(ValueError, match="without elements"):
+        srcdiff.grad(lambda x: np.sum(ndimage.map_coordinates(x, AT, order=1)), backend="python")(np.zeros((0, 3)))
+
+
 REFUSED = {
     "integers": (lambda x: np.sum(ndimage.uniform_filter(np.arange(5)) * x[:5]), "integers"),
     "order": (lambda x: np.sum(ndimage.map_coordinates(x, AT[:1])), "order other than 1"),

@@ -262,6 +262,21 @@ def test_largest_elements_do_not_overflow():
     np.testing.assert_allclose(gradient, special.softmax(a), rtol=1e-14)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_the_sum_of_no_exponentials_is_zero(axis):
+    def f(a):
+        return special.logsumexp(a, axis=axis)
+
+    for shape in (0, 3), (3, 0), (0, 0):
+        a = np.zeros(shape)
+        found = srcdiff.differentiable(f, backend="python")(a)
+        wanted = -np.inf if axis is None else f(a)  # SciPy fails for all axes of a matrix without elements
+        np.testing.assert_array_equal(found, wanted)
+        assert np.shape(found) == np.shape(wanted)
+        gradient = srcdiff.grad(lambda a: np.sum(f(a)), backend="python")(a)
+        assert gradient.shape == shape
+
+
 # -- what has no derivative ------------------------------------------------------------------------------------------
 
 
