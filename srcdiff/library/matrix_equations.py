@@ -247,19 +247,28 @@ def exponential(a: Any) -> Any:
 
 
 def principal_root(a: Any) -> Any:
-    """The X with X X = A whose eigenvalues have positive real parts (Denman and Beavers 1976)."""
+    """The X with X X = A whose eigenvalues have positive real parts."""
+    root, is_found = root_iterated(a)
+    if not is_found:
+        raise np.linalg.LinAlgError("the matrix is singular, or its square root is not real: neither is supported")
+    return root
+
+
+def root_iterated(a: Any) -> Any:
+    """The principal square root, and whether it was found (Denman and Beavers 1976)."""
     n = len(a)
     y, z = a.copy(), np.asarray(np.eye(n, dtype=a.dtype))
     change, size, count = 1.0, 1.0, 0
     while change > 1e-15 * size:
         count += 1
         if count > 60:
-            if change > 1e-11 * size:
-                raise np.linalg.LinAlgError("the matrix has no real square root, or it was not found")
-            break
+            return y, change <= 1e-11 * size
         scale = 1.0
         if change > 1e-2 * size:
-            scale = math.exp(-(log_determinant(y)[1] + log_determinant(z)[1]) / (2 * n))
+            (sign, logarithm_y), (other, logarithm_z) = log_determinant(y), log_determinant(z)
+            if sign * other == 0.0:
+                return y, False
+            scale = math.exp(-(logarithm_y + logarithm_z) / (2 * n))
         y_inverse, z_inverse = inverse(y), inverse(z)
         before = change
         change, size = 0.0, 0.0
@@ -272,7 +281,7 @@ def principal_root(a: Any) -> Any:
                 z[i, j] = 0.5 * (scale * z[i, j] + y_inverse[i, j] / scale)
         if change >= before and change <= 1e-11 * size:  # only rounding errors remain
             break
-    return y
+    return y, True
 
 
 def principal_root_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
@@ -301,9 +310,11 @@ def principal_logarithm(a: Any) -> Any:
             distance = max(distance, total)
         if distance > 0.25:
             roots += 1
-            if roots > 100:
-                raise np.linalg.LinAlgError("the matrix has no real logarithm, or it was not found")
-            x = principal_root(x)
+            x, is_found = root_iterated(x)
+            if roots > 100 or not is_found:
+                raise np.linalg.LinAlgError(
+                    "the matrix is singular, or its logarithm is not real: neither is supported"
+                )
     y = x - one
     result = np.zeros((n, n), a.dtype)
     for place, weight in (  # Gauss-Legendre quadrature between 0 and 1

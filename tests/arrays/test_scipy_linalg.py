@@ -184,6 +184,13 @@ def test_factors_of_matrices_that_are_not_square_are_refused():
         srcdiff.grad(lambda a: np.sum(sl.lu(a)[1]), backend="python")(TALL)
 
 
+@pytest.mark.parametrize(("function", "name"), [(sl.sqrtm, "square root"), (sl.logm, "logarithm")])
+def test_functions_of_matrices_that_are_not_real_are_refused(function, name):
+    for a in (-np.eye(2), -np.eye(3), np.diag([1.0, -2.0]), np.zeros((2, 2)), np.array([[0.0, 1.0], [0.0, 0.0]])):
+        with pytest.raises(np.linalg.LinAlgError, match=f"singular, or its {name} is not real"):
+            srcdiff.grad(lambda a: np.sum(function(a)), backend="python")(a)
+
+
 def test_a_triangle_with_a_zero_on_the_diagonal_raises():
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         srcdiff.grad(lambda a: np.sum(sl.solve_triangular(a, np.ones(2))), backend="python")(
