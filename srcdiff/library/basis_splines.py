@@ -254,6 +254,10 @@ def put_condition(
 # -- interp1d ---------------------------------------------------------------------------------------------------------
 
 
+STEPS = ("nearest", "nearest-up", "previous", "next")
+"""The kinds of `interp1d` whose value is that of one of the points."""
+
+
 @dataclass(frozen=True)
 class LinearInterpolant:
     """An `interp1d` that the program makes; `below` and `above` are the values outside of the points."""
@@ -261,7 +265,7 @@ class LinearInterpolant:
     x: Any
     y: Any
     of: Any
-    """A spline, or None."""
+    """A spline, the name of one of the steps, or None."""
     bounds_error: Any
     extrapolates: Any
     below: Any
@@ -280,16 +284,38 @@ class LinearInterpolant:
         is_outside = x < self.x[0] or x > self.x[-1]
         if self.bounds_error and is_outside:
             raise ValueError("A value in x_new is outside of the interpolation range.")
-        if self.of is None:
+        if self.of in STEPS:
+            found = self.y[nearby(self.x, x, self.of)]
+        elif self.of is None:
             i = piece_of(self.x, x)
             found = self.y[i] + (self.y[i + 1] - self.y[i]) / (self.x[i + 1] - self.x[i]) * (x - self.x[i])
         else:
             found = spline_at(self.of.t, self.of.c, self.of.k, x, True)
-        if found != found:
+        if self.of not in STEPS and found != found:
             found = np.nan * (np.sum(self.y) + np.sum(self.x) + x)  # the derivatives are NaN, too
         if not self.extrapolates and is_outside:
             found = self.below + 0.0 if x < self.x[0] else self.above + 0.0
         return found
+
+
+def nearby(points: Any, x: Any, kind: Any) -> Any:
+    """The point whose value a step function has at x: a binary search. The last one for NaN, as in SciPy."""
+    low, high = 0, len(points) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if kind == "previous":
+            is_before = x < points[middle + 1]
+        elif kind == "next":
+            is_before = x <= points[middle]
+        elif kind == "nearest":
+            is_before = x <= points[middle + 1] / 2.0 + points[middle] / 2.0
+        else:
+            is_before = x < points[middle + 1] / 2.0 + points[middle] / 2.0
+        if is_before:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @dataclass(frozen=True)
@@ -310,7 +336,9 @@ class LinearInterpolants:
         places = flat(x)
         rows = np.empty((len(places), self.y.shape[1]), np.float64)
         for j in range(self.y.shape[1]):
-            of = None if self.of is None else BasisSpline(self.of.t, np.asarray(self.of.c[:, j]), self.of.k, True)
+            of = self.of
+            if of is not None and of not in STEPS:
+                of = BasisSpline(of.t, np.asarray(of.c[:, j]), of.k, True)
             ends = self.below[j], self.above[j]
             one = LinearInterpolant(self.x, self.y[:, j], of, self.bounds_error, self.extrapolates, *ends)
             rows[:, j] = one(places)
@@ -319,24 +347,28 @@ class LinearInterpolants:
 
 @dataclass(frozen=True)
 class OutsideInterpolant:
-    """An `interp1d` from outside the program: linear interpolation."""
+    """An `interp1d` from outside the program: linear interpolation, or steps."""
 
     x: Any
     y: Any
     bounds_error: Any
     _extrapolate: Any
+    _kind: Any
 
     @staticmethod
     def __srcdiff_fits__(value: Any) -> Any:
         is_usual = value._extrapolate or bool(np.all(np.isnan(value._fill_value_orig)))
         if not is_usual:
             return False
-        if value.y.ndim != 1:
-            return {"linear": OutsideInterpolants, "spline": OutsideSplines}.get(value._kind, False)
-        return {"linear": OutsideInterpolant, "spline": OutsideSpline}.get(value._kind, False)
+        if value._kind == "spline":
+            return OutsideSpline if value.y.ndim == 1 else OutsideSplines
+        if value._kind not in ("linear", *STEPS):
+            return False
+        return OutsideInterpolant if value.y.ndim == 1 else OutsideInterpolants
 
     def __call__(self: Any, x: Any) -> Any:
-        return LinearInterpolant(self.x, self.y, None, self.bounds_error, self._extrapolate, np.nan, np.nan)(x)
+        of = self._kind if self._kind in STEPS else None
+        return LinearInterpolant(self.x, self.y, of, self.bounds_error, self._extrapolate, np.nan, np.nan)(x)
 
 
 @dataclass(frozen=True)
@@ -355,18 +387,20 @@ class OutsideSpline:
 
 @dataclass(frozen=True)
 class OutsideInterpolants:
-    """An `interp1d` of several functions from outside the program: linear interpolation."""
+    """An `interp1d` of several functions from outside the program: linear interpolation, or steps."""
 
     x: Any
     _y: Any
     bounds_error: Any
     _extrapolate: Any
+    _kind: Any
     _y_extra_shape: Any
     _y_axis: Any
 
     def __call__(self: Any, x: Any) -> Any:
         ends = np.full(self._y.shape[1], np.nan)
-        made = self.x, self._y, None, self.bounds_error, self._extrapolate, ends, ends
+        of = self._kind if self._kind in STEPS else None
+        made = self.x, self._y, of, self.bounds_error, self._extrapolate, ends, ends
         return LinearInterpolants(*made, self._y_extra_shape, known_axis(self._y_axis))(x)
 
 
@@ -411,11 +445,16 @@ def interp1d(
     of = None
     if kind in ("quadratic", "cubic"):
         of = make_interp_spline(x, y, 2 if kind == "quadratic" else 3)
+    elif kind in STEPS:
+        of = kind
     elif kind != "linear" and kind != "slinear":
-        unsupported("`interp1d` of this kind", "use `linear`, `quadratic` or `cubic`")
+        unsupported("`interp1d` of this kind", "use `linear`, `nearest`, `previous`, `next`, `quadratic` or `cubic`")
     extrapolates = isinstance(fill_value, str)
     below, above = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
-    if extrapolates:
+    if extrapolates and kind in ("previous", "next"):
+        extrapolates, raises = False, False
+        below, above = (np.nan, y[-1]) if kind == "previous" else (y[0], np.nan)
+    elif extrapolates:
         below, above, raises = 0.0, 0.0, False
     elif isinstance(fill_value, tuple):
         raises = False if bounds_error is None else bounds_error

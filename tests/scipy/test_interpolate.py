@@ -186,6 +186,69 @@ def test_an_interpolant_may_be_an_argument():
     np.testing.assert_allclose(bar.c[2, 1], (f(above, AT) - f(below, AT)) / 2e-6, rtol=1e-7)
 
 
+STEPS_AT = np.array([0.0, 0.5, 1.0, 1.2, 1.35, 2.35, 3.0, 4.4, 4.5, 0.2])
+"""Points, places in the middle between two points, and others."""
+STEP_OPTIONS = {
+    "default": {},
+    "extrapolated": {"fill_value": "extrapolate"},
+    "filled": {"bounds_error": False, "fill_value": (1.5, 2.5)},
+    "nan": {"bounds_error": False},
+}
+
+
+def of_steps(y: Any, x: Any, p: Any, kind: Any, options: Any) -> Any:
+    return si.interp1d(x, y, kind=kind, axis=0, **options)(p)
+
+
+@pytest.mark.parametrize("kind", ["nearest", "nearest-up", "previous", "next"])
+@pytest.mark.parametrize("options", STEP_OPTIONS)
+def test_steps(kind, options):
+    given = STEP_OPTIONS[options]
+    at = STEPS_AT if options == "default" else np.append(STEPS_AT, [-1.0, 5.0, np.nan])
+    for y in (Y, COLUMNS):
+        for order in (slice(None), slice(None, None, -1)):
+            x, values = X[order].copy(), y[order].copy()
+
+            def program(y, x, p):
+                return of_steps(y, x, p, kind, given)
+
+            found = srcdiff.differentiable(program, backend="python")(values, x, at)
+            wanted = of_steps(values, x, at, kind, given)
+            np.testing.assert_array_equal(found, wanted)
+            bar = np.where(np.isfinite(wanted), np.cos(np.arange(wanted.size)).reshape(wanted.shape), 0.0)
+            _, pull = srcdiff.vjp(program, values, x, at, backend="python")
+            y_bar, x_bar, p_bar = pull(bar)
+            step = np.sin(np.arange(values.size) + 1.0).reshape(values.shape)
+            change = of_steps(values + step, x, at, kind, given) - wanted
+            assert np.sum(y_bar * step) == pytest.approx(np.sum(bar * np.where(np.isfinite(change), change, 0.0)))
+            assert not x_bar.any()
+            assert not p_bar.any()
+
+
+@pytest.mark.parametrize("kind", ["nearest", "previous"])
+def test_steps_from_outside(kind):
+    one, several = si.interp1d(X, Y, kind=kind), si.interp1d(X, COLUMNS, kind=kind, axis=0)
+
+    def program(p):
+        return one(p)[:, None] * several(p)
+
+    def of_argument(of, p):
+        return np.sum(of(p))
+
+    np.testing.assert_array_equal(srcdiff.differentiable(program, backend="python")(AT), program(AT))
+    assert srcdiff.differentiable(of_argument, backend="python")(one, AT) == pytest.approx(np.sum(one(AT)))
+
+
+@pytest.mark.numba
+def test_compiled_steps():
+    def program(y, p):
+        return np.sum(si.interp1d(X, y, kind="previous")(p) ** 2)
+
+    found, wanted = (srcdiff.grad(program, wrt=(0, 1), backend=b)(Y, STEPS_AT) for b in ("numba", "python"))
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    assert not found[1].any()
+
+
 def test_places_without_a_value():
     def f(p):
         return akima(p)
@@ -200,7 +263,7 @@ def test_places_without_a_value():
 
 
 REFUSED = {
-    "kind": (lambda p: si.interp1d(X, p, kind="nearest")(0.5) * 1.0, "of this kind"),
+    "kind": (lambda p: si.interp1d(X, p, kind="zero")(0.5) * 1.0, "of this kind"),
     "condition": (lambda p: si.make_interp_spline(X, p, bc_type="periodic")(0.5), "this `bc_type`"),
     "method": (lambda p: np.sum(si.RegularGridInterpolator((X,), p, method="cubic")(p)), "other than `linear`"),
 }
