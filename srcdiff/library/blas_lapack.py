@@ -7,14 +7,16 @@ function of the arguments, the results and the adjoints of the results; it retur
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from srcdiff.library.call_outs import CallOut, Kind
-from srcdiff.library.language import is_complex_type
+from srcdiff.library.language import Elementwise, is_complex_type
+
+strong_multiply = Elementwise("strong_multiply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,14 @@ class LibraryCall:
     """The Python function to call, if the call leaves generated code."""
     takes_complex: bool = False
     """Whether it also has derivatives for complex matrices."""
+    special: tuple[tuple[bool, ...], Callable[..., Any]] | None = None
+    """For each result, whether it has a derivative, and the adjoint for exactly this case."""
+
+    def for_results(self, active: Sequence[bool]) -> LibraryCall:
+        """The row with the adjoint for the case that only these results have derivatives."""
+        if self.special is None or self.special[0] != tuple(active):
+            return self
+        return replace(self, adjoint=self.special[1])
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
         """For each axis of a result, the argument and axis of the same length, if the row determines it."""
@@ -103,9 +113,14 @@ def row(
     call: CallOut | None = None,
     *,
     takes_complex: bool = False,
+    special: tuple[tuple[bool, ...], Callable[..., Any]] | None = None,
 ) -> LibraryCall:
     LIBRARY[name] = LibraryCall(
-        name, spelling, shapes, adjoint, dtypes, support=support, call=call, takes_complex=takes_complex
+        *(name, spelling, shapes, adjoint, dtypes),
+        support=support,
+        call=call,
+        takes_complex=takes_complex,
+        special=special,
     )
     return LIBRARY[name]
 
@@ -304,9 +319,9 @@ def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
 
 
 def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
-    """Giles 2008, section 3.1. Rotations among eigenvectors of equal eigenvalues have no derivative and are ignored."""
+    """Giles 2008, section 3.1. Vectors of equal eigenvalues have no derivative."""
     middle = matrix_matrix(vectors.conj().T, vectors_bar)
-    n = len(values)
+    undefined, n = undefined_columns(vectors_bar), len(values)
     if is_complex_type(a.dtype):
         vectors_bar = vectors_bar - phase_adjoint(vectors, middle, True)
         middle = matrix_matrix(vectors.conj().T, vectors_bar)
@@ -316,9 +331,23 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
             if gap != 0.0:
                 middle[i, j] /= gap
             else:
-                middle[i, j] = 0.0
+                middle[i, j] = strong_multiply(undefined[i] + undefined[j], np.nan)
         middle[i, i] = values_bar[i]
     return (lower_triangle(matrix_matrix(matrix_matrix(vectors, middle), vectors.conj().T)),)
+
+
+def undefined_columns(columns: Any) -> Any:
+    """For each column of the adjoint of vectors, NaN if the column is not zero.
+
+    What rotates a vector that has no derivative is the product of this with NaN. Both products have transposes: the
+    tangent of such a vector is NaN if one of the tangents that rotate it is not zero. Second derivatives follow.
+    """
+    rows, count = columns.shape
+    result = np.zeros(count, columns.dtype)
+    for k in range(count):
+        for i in range(rows):
+            result[k] += strong_multiply(columns[i, k], np.nan)
+    return result
 
 
 def phase_adjoint(vectors: Any, angles: Any, is_real: Any) -> Any:
@@ -340,9 +369,12 @@ def phase_adjoint(vectors: Any, angles: Any, is_real: Any) -> Any:
 
 
 def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
-    """Giles 2008, section 3.1, for normalized vectors. Rotations among vectors of equal eigenvalues are ignored."""
+    """Giles 2008, section 3.1, for normalized vectors. Vectors of equal eigenvalues have no derivative.
+
+    Compiled code cannot solve equations with NaN on the right, so this multiplies by the inverse.
+    """
     middle, angles = matrix_matrix(vectors.T, vectors_bar), matrix_matrix(vectors.T, vectors)
-    n = len(values)
+    undefined, n = undefined_columns(vectors_bar), len(values)
     for j in range(n):
         along = middle[j, j]
         for i in range(n):
@@ -350,14 +382,14 @@ def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any,
             if gap != 0.0:
                 middle[i, j] = (middle[i, j] - angles[i, j] * along) / gap
             else:
-                middle[i, j] = 0.0
+                middle[i, j] = strong_multiply(undefined[i] + undefined[j], np.nan)
         middle[j, j] = values_bar[j]
-    return (solve_matrix(vectors.T, matrix_matrix(middle, vectors.T)),)
+    return (matrix_matrix(inverse(vectors.T), matrix_matrix(middle, vectors.T)),)
 
 
 def complex_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
     """The same, for LAPACK's choice of a real largest element in each vector."""
-    n = len(values)
+    undefined, n = undefined_columns(vectors_bar), len(values)
     along = matrix_matrix(vectors.conj().T, vectors_bar)
     straight = np.zeros((n, n), a.dtype)
     for k in range(n):
@@ -375,22 +407,32 @@ def complex_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: 
             if gap != 0.0:
                 middle[i, j] /= gap.conjugate()
             else:
-                middle[i, j] = 0.0
+                middle[i, j] = strong_multiply(undefined[i] + undefined[j], np.nan)
         middle[j, j] = values_bar[j]
-    return (solve_matrix(vectors.conj().T, matrix_matrix(middle, vectors.conj().T)),)
+    return (matrix_matrix(inverse(vectors.conj().T), matrix_matrix(middle, vectors.conj().T)),)
 
 
 # ------------------------------------------------------------------------------------------------------- decompositions
 
 
 def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """Townsend 2016. Rotations among vectors of equal or zero singular values have no derivative and are ignored.
+    return decomposition_adjoint(a, u, s, vt, u_bar, s_bar, vt_bar, False)
 
-    Turning u and v against each other has one where singular values are equal, but not zero.
+
+def polar_factor_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
+    return decomposition_adjoint(a, u, s, vt, u_bar, s_bar, vt_bar, True)
+
+
+def decomposition_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any, is_polar: Any) -> Any:
+    """Townsend 2016. Vectors of equal singular values have no derivative, nor have those beside zero.
+
+    Turning u and v against each other has one where singular values are equal, but not zero. It is all that counts if
+    both are used, and the singular values are not: the function is one of u @ vt.
     """
     k = len(s)
     u_part, v_part = matrix_matrix(u.conj().T, u_bar), matrix_matrix(vt, vt_bar.conj().T)
     middle = np.empty((k, k), a.dtype)
+    left_undefined, right_undefined = undefined_columns(u_bar), undefined_columns(vt_bar.T)
     if is_complex_type(a.dtype):  # LAPACK makes the first row of the smaller matrix of vectors real
         angles, is_wide = u_part + v_part, len(u) < vt.shape[1]
         u_bar = u_bar - phase_adjoint(u, angles, is_wide)
@@ -402,39 +444,50 @@ def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: 
             left, right = u_part[i, j] - u_part[j, i].conjugate(), v_part[i, j] - v_part[j, i].conjugate()
             if gap != 0.0:
                 middle[i, j] = (left * s[j] + s[i] * right) / gap
-            elif s[i] != 0.0:
-                middle[i, j] = 0.25 * (left - right) / s[i]
+            elif is_polar and s[i] != 0.0:
+                middle[i, j] = 0.5 * (left - right) / (s[i] + s[j])
             else:
-                middle[i, j] = 0.0
-        middle[i, i] = s_bar[i]
+                of_left, of_right = left_undefined[i] + left_undefined[j], right_undefined[i] + right_undefined[j]
+                middle[i, j] = strong_multiply(of_left + of_right, np.nan)
+        if s[i] != 0.0 or not is_polar:
+            middle[i, i] = s_bar[i]
         if is_complex_type(a.dtype) and s[i] != 0.0:
             middle[i, i] += 1j * u_part[i, i].imag / s[i]
     a_bar = matrix_matrix(matrix_matrix(u, middle), vt)
     if u.shape[0] > k:  # the part outside the space of the vectors
-        a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
+        a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s, left_undefined), vt)
     if vt.shape[1] > k:
-        a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.conj().T, vt)).T, s).T)
+        beside = (vt_bar - matrix_matrix(v_part.conj().T, vt)).T
+        a_bar += matrix_matrix(u, divided(beside, s, right_undefined).T)
     return (a_bar,)
 
 
-def divided(columns: Any, by: Any) -> Any:
-    """Each column divided by a number. If that is zero, the column is zero."""
+def divided(columns: Any, by: Any, undefined: Any) -> Any:
+    """Each column divided by a number. If that is zero, the column is undefined."""
     rows, count = columns.shape
     result = np.zeros((rows, count), columns.dtype)
     for j in range(count):
-        if by[j] != 0.0:
-            for i in range(rows):
-                result[i, j] = columns[i, j] / by[j]
+        for i in range(rows):
+            result[i, j] = columns[i, j] / by[j] if by[j] != 0.0 else strong_multiply(undefined[j], np.nan)
     return result
 
 
 def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
+    u1_bar, v1_bar = adjoints_of_first_vectors(u, vt, u_bar, vt_bar, len(s))
+    return decomposition_adjoint(a, u[:, : len(s)], s, vt[: len(s)], u1_bar, s_bar, v1_bar, False)
+
+
+def square_polar_factor_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
+    u1_bar, v1_bar = adjoints_of_first_vectors(u, vt, u_bar, vt_bar, len(s))
+    return decomposition_adjoint(a, u[:, : len(s)], s, vt[: len(s)], u1_bar, s_bar, v1_bar, True)
+
+
+def adjoints_of_first_vectors(u: Any, vt: Any, u_bar: Any, vt_bar: Any, k: Any) -> Any:
     """The vectors beyond the singular values only stay orthogonal: U2' = -U1 U1'^H U2, and the same on the right."""
-    k = len(s)
     u1, v1 = u[:, :k], vt[:k]
     u1_bar = u_bar[:, :k] - matrix_matrix(u[:, k:], matrix_matrix(u_bar[:, k:].conj().T, u1))
     v1_bar = vt_bar[:k] - matrix_matrix(matrix_matrix(v1, vt_bar[k:].conj().T), vt[k:])
-    return singular_values_adjoint(a, u1, s, v1, np.asarray(u1_bar), s_bar, np.asarray(v1_bar))
+    return np.asarray(u1_bar), np.asarray(v1_bar)
 
 
 def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
@@ -565,13 +618,17 @@ any_eigenvectors = row("eig", "real_eig({0})", "ii->i,ii", any_eigenvectors_adjo
 complex_eigenvectors = row(
     "eig_of_complex", "np.linalg.eig({0})", "ii->i,ii", complex_eigenvectors_adjoint, takes_complex=True
 )
+_ONLY_VECTORS = (True, False, True)
 singular_values = row(
-    "svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint, ("", "real", ""), takes_complex=True
+    *("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint, ("", "real", "")),
+    takes_complex=True,
+    special=(_ONLY_VECTORS, polar_factor_adjoint),
 )
 all_singular_vectors = row(
     *("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj"),
     *(all_singular_vectors_adjoint, ("", "real", "")),
     takes_complex=True,
+    special=(_ONLY_VECTORS, square_polar_factor_adjoint),
 )
 orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint, takes_complex=True)
 pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint, takes_complex=True)

@@ -42,7 +42,8 @@ class AdjointCalls(AccumulatedAdjoints):
         self.reverse_by_rule(operation, operation.rule, mirror)
 
     def reverse_library(self, operation: Library, mirror: Mirror) -> None:
-        self.reverse_by_rule(operation, LIBRARY[operation.function], mirror)
+        active = [self.is_active(out) for out in operation.outs]
+        self.reverse_by_rule(operation, LIBRARY[operation.function].for_results(active), mirror)
 
     def reverse_by_rule(self, operation: Custom | Library, rule: Any, mirror: Mirror) -> None:
         """The adjoint is a function of its own, written into the reverse sweep."""

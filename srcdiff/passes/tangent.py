@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.signs import expected_signs
@@ -300,7 +301,9 @@ class Tangent:
                 if isinstance(out.type, Array):
                     self.dots[out] = self.zeros(out)
             return
-        rule = operation.rule if isinstance(operation, Custom) else LIBRARY[operation.function]
+        rule: Any = operation.rule if isinstance(operation, Custom) else LIBRARY[operation.function]
+        if isinstance(operation, Library):
+            rule = rule.for_results([self.varies(v) for v in operation.outs])
         found = tangent_values(rule, self.builder, operation.args, operation.outs, given, operation.span)
         checks = isinstance(operation, Custom) and rule.tangent is not None
         for out, dot in zip(operation.outs, found, strict=True):
