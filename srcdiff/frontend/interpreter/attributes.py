@@ -45,7 +45,14 @@ from srcdiff.frontend.interpreter.class_attributes import has_written, written_a
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
 from srcdiff.frontend.interpreter.foreseen import foresees
-from srcdiff.frontend.interpreter.instances import attribute_of_tuple, defines, in_class, read_attribute
+from srcdiff.frontend.interpreter.instances import (
+    attribute_of_tuple,
+    call_descriptor,
+    defines,
+    has_method,
+    in_class,
+    read_attribute,
+)
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, lengths_of
 from srcdiff.frontend.interpreter.materialization import forced, new_lazy
@@ -295,7 +302,10 @@ def zero_element(reader: Reader, dtype: str) -> Value:
 
 def attribute_of_class(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
     """An attribute read from a class itself. Class methods are bound to it."""
-    entry, found = class_entry(kind, name), class_attribute(reader, kind, name, node)
+    entry = class_entry(kind, name)
+    if has_method(entry, "__get__"):
+        return call_descriptor(reader, kind, name, "__get__", [Static(None), Static(kind)], node)
+    found = class_attribute(reader, kind, name, node)
     return Partial(Static(entry.__func__), (Static(kind),), {}) if isinstance(entry, classmethod) else found
 
 

@@ -56,7 +56,7 @@ from srcdiff.library.hash_tables import HashTable
 from srcdiff.library.language import ComplexArray
 from srcdiff.signature.attrs_classes import is_frozen, is_written_by_attrs
 from srcdiff.signature.jit_classes import field_types
-from srcdiff.signature.structures import Layout, own_methods
+from srcdiff.signature.structures import Layout, is_plain_class, own_methods
 from srcdiff.signature.trees import NODES
 
 
@@ -103,6 +103,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     if isinstance(entry, property) and holder is not None:
         class_attribute(reader, holder, name, node)
         return call_value(reader, Static(entry.fget), [of], node)
+    if holder is not None and has_method(entry, "__get__") and has_method(entry, "__set__"):
+        return call_descriptor(reader, holder, name, "__get__", [of, Static(kind)], node)
     if not isinstance(owner, Super):
         own = own_attribute(reader, owner, name)
         if not isinstance(own, Missing):
@@ -123,6 +125,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     if holder is None or is_empty_slot:
         require_usual_access(reader, kind, ("__getattr__",), node)
         refuse_missing(reader, owner, name, node)
+    if has_method(entry, "__get__"):
+        return call_descriptor(reader, holder, name, "__get__", [of, Static(kind)], node)
     found = class_attribute(reader, holder, name, node)
     if isinstance(entry, staticmethod):
         return found
@@ -144,6 +148,23 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a method or a property")
     return found
+
+
+def has_method(entry: Any, name: str) -> bool:
+    """Whether an attribute of a class is a descriptor that is written in Python, with this method."""
+    kind: Any = type(entry)
+    return is_plain_class(kind) and isinstance(in_class(kind, name), types.FunctionType)
+
+
+def call_descriptor(
+    reader: Reader, holder: type, name: str, method: str, args: list[Abstract], node: ast.AST
+) -> Abstract:
+    """`__get__` or `__set__` of a descriptor, which is an instance in a class."""
+    found = class_attribute(reader, holder, name, node)
+    if isinstance(found, Static):  # an instance without attributes
+        found = Record((), Layout(type(found.value), ()))
+    assert isinstance(found, Record | Object)
+    return call_value(reader, read_attribute(reader, found, method, node), args, node)
 
 
 def _stays(x: Abstract) -> bool:
@@ -256,6 +277,10 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
         class_attribute(reader, kind, name, node)
         call_value(reader, Static(entry.fset), [owner, value], node)
         return
+    if has_method(entry, "__set__"):
+        holder = next(k for k in kind.__mro__ if name in vars(k))
+        call_descriptor(reader, holder, name, "__set__", [owner, value], node)
+        return
     if hasattr(type(entry), "__set__") and not isinstance(entry, types.MemberDescriptorType):
         message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a property")
@@ -264,7 +289,9 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
     if kind not in reader.stateful and not is_new:
         raise IsWritten(kind)
     value = as_field(reader, kind, name, value, node)
-    assert isinstance(owner, Object)
+    if not isinstance(owner, Object):  # from outside the function, and without attributes
+        message = f"an attribute of an instance of `{kind.__name__}` without attributes cannot be assigned"
+        reader.refuse("SD101", node, message, help_=f"assign `{name}` in `__init__` of `{kind.__name__}`")
     require_in_reach(reader, owner)
     look_at_class(reader, kind)
     reader.cells[owner.number, name] = value
