@@ -214,6 +214,11 @@ def _plainly(class_: type) -> str:
         return _UNUSUAL.format(class_.__name__, f"inherits from `{_spelled(base_of_others)}`")
     if type(class_) not in (type, abc.ABCMeta):
         return _UNUSUAL.format(class_.__name__, f"has the metaclass `{type(class_).__name__}`")
+    entries = {n: e for base in reversed(class_.__mro__) for n, e in vars(base).items() if n[:2] != "__"}
+    hiding = [n for n, e in entries.items() if isinstance(e, property) or hasattr(type(e), "__set__")]
+    if hiding:
+        which = ", ".join(f"`{n}`" for n in hiding)
+        return f"`{class_.__name__}` has {which} as properties or descriptors: keep the values under other names"
     return f"write `{class_.__name__}` as a class whose instances are their attributes"
 
 

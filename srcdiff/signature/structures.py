@@ -122,6 +122,8 @@ def layout_of(value: Any) -> Layout | None:
     records = layout_of_records(value) or layout_of_source(value)
     if records is not None:
         return records
+    if is_shadowed(value):
+        return None
     standing = fields_of(value)
     if standing is not None:
         return Layout(*standing)
@@ -135,6 +137,31 @@ def layout_of(value: Any) -> Layout | None:
     plain: Any = kind
     names = attributes_of(value) if is_plain_class(plain) else ()
     return Layout(kind, names) if names else None  # one without attributes is only itself
+
+
+def is_shadowed(value: Any) -> bool:
+    """Whether a property or a descriptor of the class hides an attribute that the instance has itself."""
+    own = getattr(value, "__dict__", None)
+    if not own or isinstance(value, type | types.ModuleType):
+        return False
+    return hides(type(value), own)
+
+
+def hides(kind: type, names: Iterable[Any]) -> bool:
+    """Whether one of these attributes of an instance is read and set by its class."""
+    hidden = _set_in_class(kind, tuple([len(vars(base)) for base in kind.__mro__]))
+    return bool(hidden) and not hidden.isdisjoint(names)
+
+
+@functools.lru_cache(maxsize=256)
+def _set_in_class(kind: type, sizes: tuple[int, ...]) -> frozenset[str]:
+    """The names of the properties, and of the descriptors with `__set__` that are written in Python."""
+    names = {name for base in kind.__mro__ for name in vars(base) if name[:2] != "__"}
+    return frozenset(name for name in names if _is_set(next(vars(b)[name] for b in kind.__mro__ if name in vars(b))))
+
+
+def _is_set(entry: Any) -> bool:
+    return isinstance(entry, property) or isinstance(getattr(type(entry), "__set__", None), types.FunctionType)
 
 
 def own_methods(kind: type) -> set[str]:

@@ -1,5 +1,6 @@
 """Descriptors that are written in Python: `__get__` and `__set__` of class attributes."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -63,6 +64,17 @@ class Body:
         self.x = self.x + self.w * dt
 
 
+class Adjustable(Scaled):
+    pass
+
+
+class Adjusted:
+    w = Adjustable(2.0)
+
+    def __init__(self, w):
+        self.w = w
+
+
 class Heavy(Body):
     @property
     def twice(self):
@@ -124,7 +136,92 @@ def test_gradient_with_numba():
     assert srcdiff.grad(stepped)(1.3) == pytest.approx(numerically(stepped, 1.3), rel=1e-6)
 
 
-BODY = Body(1.5, 0.5)
+@dataclasses.dataclass
+class Reading:
+    w: float
+    x: float = Scaled(2.0)
+
+    @property
+    def w(self):
+        return self._w * 3.0
+
+    @w.setter
+    def w(self, value):
+        self._w = value
+
+
+def test_fields_of_dataclasses_that_the_class_sets():
+    def f(x):
+        reading = Reading(x, x * x)
+        return reading.w * reading.x
+
+    assert srcdiff.grad(f, backend="python")(1.3) == pytest.approx(numerically(f, 1.3), rel=1e-6)
+
+
+def test_instances_in_lists():
+    def f(x):
+        bodies = [Body(x * k, 1.0) for k in range(3)]
+        for body in bodies:
+            body.step(x / 8.0)
+        s = 0.0
+        for body in bodies:
+            s += body.w * body.x
+        return s
+
+    assert srcdiff.grad(f, backend="python")(1.3) == pytest.approx(numerically(f, 1.3), rel=1e-6)
+
+
+def test_gradient_of_an_instance_has_the_attributes_that_are_kept():
+    def f(body):
+        return body.w * body.w
+
+    found = srcdiff.grad(f, backend="python")(Adjusted(1.5))
+    assert vars(found) == {"_w": 24.0}
+
+
+class Hiding:
+    """The attribute is read by the property, so the instance cannot be taken apart by its names."""
+
+    def __init__(self, x):
+        self.__dict__["x"] = x
+
+    @property
+    def x(self):
+        return 2.0 * self.__dict__["x"]
+
+
+HIDING = Hiding(1.0)
+
+
+@pytest.mark.parametrize("instance", [Hiding(1.0), Body(1.5, 0.5)])
+def test_attributes_that_the_class_hides_are_not_read_from_outside(instance):
+    with pytest.raises(DifferentiationError, match="as properties or descriptors: keep the values under other"):
+        srcdiff.grad(lambda a: a.x, backend="python")(instance)
+    with pytest.raises(DifferentiationError):
+        srcdiff.grad(lambda x: HIDING.x * x, backend="python")(1.0)
+
+
+@pytest.mark.parametrize("packed", [lambda body: body, lambda body: [body], lambda body: {"a": (body, 1.0)}])
+def test_attributes_that_the_class_hides_are_not_returned(packed):
+    def f(x):
+        body = Body(x, x)
+        body.step(x)
+        return x * x, packed(body)
+
+    def g(x):
+        return x * x, packed(Body(x, x))
+
+    with pytest.raises(DifferentiationError, match="whose class hides its attributes"):
+        srcdiff.value_and_grad(f, has_aux=True, backend="python")(1.0)
+    with pytest.raises(DifferentiationError, match="whose class hides its attributes"):
+        srcdiff.value_and_grad(g, has_aux=True, backend="python")(1.0)
+
+
+class Plain(Body):
+    x = Scaled(1.0)
+
+
+BODY = Plain(1.5, 0.5)
 
 
 def of_outside(x):
@@ -138,11 +235,11 @@ def test_outside_instances_and_arguments_stay_as_they_were():
         return body.w * body.x
 
     def copied(x):
-        body = Body(0.5, 0.7)
+        body = Plain(0.5, 0.7)
         body.step(x)
         return body.w * body.x
 
-    body, before = Body(0.5, 0.7), dict(vars(BODY))
+    body, before = Plain(0.5, 0.7), dict(vars(BODY))
     kept = dict(vars(body))
     gradient = srcdiff.grad(of_argument, wrt="x", backend="python")
     assert gradient(body, 0.3) == pytest.approx(numerically(copied, 0.3), rel=1e-6)
@@ -150,17 +247,6 @@ def test_outside_instances_and_arguments_stay_as_they_were():
     first = srcdiff.grad(of_outside, backend="python")(0.3)
     assert vars(BODY) == before
     assert srcdiff.grad(of_outside, backend="python")(0.3) == first
-
-
-class Adjustable(Scaled):
-    pass
-
-
-class Adjusted:
-    w = Adjustable(2.0)
-
-    def __init__(self, w):
-        self.w = w
 
 
 def adjusted(x):

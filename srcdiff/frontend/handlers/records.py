@@ -41,11 +41,13 @@ from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import (
     in_class,
+    is_set_by_class,
     new_object,
     object_as_record,
     own_attribute,
     read_attribute,
     require_usual_access,
+    set_by_class,
 )
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.made_dictionaries import made_dictionary
@@ -146,7 +148,7 @@ def fill_fields(reader: Reader, new: Object, kind: type, args: Arguments, keywor
             continue
         if field._field_type is dataclasses._FIELD_INITVAR:  # type: ignore[attr-defined]
             only_passed.append(value)
-        else:
+        elif not set_by_class(reader, new, field.name, value, node):
             reader.cells[new.number, field.name] = value
     if in_class(kind, "__post_init__") is not MISSING:
         call_with(reader, read_attribute(reader, new, "__post_init__", node), only_passed, {}, node)
@@ -217,6 +219,7 @@ def only_remembers(kind: type) -> bool:
     made_by = kind.__init__.__code__  # type: ignore[misc]
     simple = all(f.init and not f.kw_only for f in dataclasses.fields(kind))
     simple = simple and all(f.default_factory is dataclasses.MISSING for f in dataclasses.fields(kind))
+    simple = simple and not any(is_set_by_class(kind, f.name) for f in dataclasses.fields(kind))
     setter = getattr(kind.__setattr__, "__code__", None)  # `dataclasses` itself writes it for frozen classes
     simple = simple and (setter is None or setter.co_filename == made_by.co_filename)
     return simple and made_by.co_filename == "<string>" and not hasattr(kind, "__post_init__")

@@ -14,9 +14,11 @@ from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents
 from srcdiff.frontend.interpreter.made_dictionaries import is_table
 from srcdiff.frontend.interpreter.record_fields import as_values
+from srcdiff.frontend.interpreter.unread import records_in
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.library.deques import Deque
+from srcdiff.signature.structures import hides
 from srcdiff.signature.trees import NODES
 
 
@@ -64,10 +66,13 @@ def contents_of_result(
             case Object() if x.kind is Deque:
                 reader.refuse("SD401", None, "the result is a deque", help_="return an array: `np.array(...)`")
             case Object():
+                require_visible(reader, contents_of_object(reader, x))
                 return NODES.map(visit, contents_of_object(reader, x))
             case List():
                 help_ = "return an array: `np.array(...)`"
-                return NODES.map(visit, own_contents(reader, x, "SD401", "the result", help_))
+                contents = own_contents(reader, x, "SD401", "the result", help_)
+                require_visible(reader, contents)
+                return NODES.map(visit, contents)
             case Value(type=Array(rank=0)):
                 return reader.load(x, ())
             case Optional():
@@ -76,4 +81,13 @@ def contents_of_result(
                 reader.refuse_poison(x)
         return x
 
+    require_visible(reader, result)
     return _remade(reader, result, visit)
+
+
+def require_visible(reader: Reader, x: Abstract) -> None:
+    """Refuse instances with an attribute of their own that a property or a descriptor of the class hides."""
+    for record in records_in(x):
+        if hides(record.kind.kind, record.kind.names):
+            message = f"the result has an instance of `{record.kind.kind.__name__}`, whose class hides its attributes"
+            reader.refuse("SD401", None, message, help_="return the attributes that you need")

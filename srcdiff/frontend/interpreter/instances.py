@@ -270,17 +270,9 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
         reader.raise_always(dataclasses.FrozenInstanceError, f"cannot assign to field {name!r}")
     if is_frozen(kind):
         reader.raise_now(sys.modules["attr"].exceptions.FrozenInstanceError, ())
+    if set_by_class(reader, owner, name, value, node):
+        return
     entry = in_class(kind, name)
-    if isinstance(entry, property):
-        if entry.fset is None:
-            reader.raise_always(AttributeError, f"property {name!r} of {kind.__name__!r} object has no setter")
-        class_attribute(reader, kind, name, node)
-        call_value(reader, Static(entry.fset), [owner, value], node)
-        return
-    if has_method(entry, "__set__"):
-        holder = next(k for k in kind.__mro__ if name in vars(k))
-        call_descriptor(reader, holder, name, "__set__", [owner, value], node)
-        return
     if hasattr(type(entry), "__set__") and not isinstance(entry, types.MemberDescriptorType):
         message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a property")
@@ -295,6 +287,29 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
     require_in_reach(reader, owner)
     look_at_class(reader, kind)
     reader.cells[owner.number, name] = value
+
+
+def is_set_by_class(kind: type, name: str) -> bool:
+    """Whether a property or a descriptor of the class decides what an assignment of the attribute does."""
+    entry = in_class(kind, name)
+    return isinstance(entry, property) or has_method(entry, "__set__")
+
+
+def set_by_class(reader: Reader, owner: Instance, name: str, value: Abstract, node: ast.AST) -> bool:
+    """Call the setter of a property, or `__set__` of a descriptor. Returns false if the class has neither."""
+    kind = class_of(owner)
+    if not is_set_by_class(kind, name):
+        return False
+    entry = in_class(kind, name)
+    if not isinstance(entry, property):
+        holder = next(k for k in kind.__mro__ if name in vars(k))
+        call_descriptor(reader, holder, name, "__set__", [owner, value], node)
+        return True
+    if entry.fset is None:
+        reader.raise_always(AttributeError, f"property {name!r} of {kind.__name__!r} object has no setter")
+    class_attribute(reader, kind, name, node)
+    call_value(reader, Static(entry.fset), [owner, value], node)
+    return True
 
 
 def as_field(reader: Reader, kind: type, name: str, value: Abstract, node: ast.AST) -> Abstract:

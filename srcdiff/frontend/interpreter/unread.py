@@ -13,10 +13,11 @@ from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Group,
+    Items,
     Object,
     Poison,
     Record,
-    class_of,
 )
 from srcdiff.frontend.domain.lattice import objects_in
 from srcdiff.frontend.domain.reader import Reader
@@ -24,7 +25,6 @@ from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.presence import key_of
 from srcdiff.frontend.source.scopes import assigned_names
 from srcdiff.signature.structures import is_plain_class
-from srcdiff.signature.trees import NODES
 
 
 def leave_unread(reader: Reader, statement: ast.stmt, problem: Problem | None, *, ends: bool) -> None:
@@ -82,7 +82,7 @@ def classes_in(reader: Reader, values: Iterable[Abstract]) -> set[type]:
     waiting = list(values)
     while waiting:
         x = waiting.pop()
-        found |= {class_of(leaf) for leaf in records_in(x)}
+        found |= {record.kind.kind for record in records_in(x)}
         for new in objects_in(x) - seen:
             seen.add(new)
             found.add(new.kind)
@@ -92,9 +92,10 @@ def classes_in(reader: Reader, values: Iterable[Abstract]) -> set[type]:
 
 def records_in(x: Abstract) -> list[Record]:
     """The instances that are values in a value."""
-    if isinstance(x, Record):
-        return [x, *(r for item in x.items for r in records_in(item))] if x.kind.is_instance else []
-    return [r for leaf in NODES.leaves(x) if leaf is not x for r in records_in(leaf)]
+    if not isinstance(x, Group | Items):
+        return []
+    own = [x] if isinstance(x, Record) and x.kind.is_instance else []
+    return [*own, *(r for item in x.items for r in records_in(item))]
 
 
 def refuse_missing_attribute(reader: Reader, kind: type, name: str, problem: Problem) -> NoReturn:
