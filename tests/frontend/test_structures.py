@@ -264,7 +264,7 @@ def test_other_keys_than_texts_and_integers_are_refused(key):
 
 
 def test_other_dictionaries_are_refused():
-    with pytest.raises(DifferentiationError, match="`params` is a defaultdict"):
+    with pytest.raises(DifferentiationError, match="`params` is an instance of `defaultdict`"):
         srcdiff.grad(linear, backend="python")(defaultdict(float), X)
 
 
@@ -391,7 +391,7 @@ HEAVY = Heavy(2.0)
         (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "an instance of `Pairs`"),
         (lambda x: np.sum(MATRIX * MATRIX) * x, (1.5,), "an instance of `matrix`"),
         (lambda x: np.sum(MASKED) * x, (1.5,), "an instance of `MaskedArray`"),
-        (lambda x: HEAVY * x, (1.5,), "a Heavy"),
+        (lambda x: HEAVY * x, (1.5,), "an instance of `Heavy`"),
     ],
 )
 def test_classes_that_do_something_else_than_those_they_come_from_are_refused(function, arguments, said):
