@@ -306,5 +306,10 @@ def declared_as(function: str, count: int, keywords: Iterable[str] = (), *, can_
     lines = f"{head}\n@srcdiff.rule_for({rule})\ndef {name}({names}): {body}"
     if can_be_called:
         return lines
-    as_it_is = f'srcdiff.rule_for({function})(srcdiff.external({function}, shape=(), differences="central"))'
-    return f"{lines}\nor let the program call it as it is, with a derivative by differences:\n{as_it_is}"
+    return f"{lines}\nor {by_differences(function)}"
+
+
+def by_differences(function: str, before: str = "") -> str:
+    """The line after which programs call a function of numbers as it is. `before` is for imports."""
+    line = f'{before}srcdiff.rule_for({function})(srcdiff.external({function}, shape=(), differences="central"))'
+    return f"let the program call it as it is, with a derivative by differences:\n{line}"

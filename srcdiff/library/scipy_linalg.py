@@ -64,7 +64,10 @@ def lu(
     a = floats(a)
     require_matrix(a)
     if a.shape[0] != a.shape[1]:
-        raise NotImplementedError("lu of a matrix that is not square: pass its leading square part")
+        raise NotImplementedError(
+            "lu of a matrix that is not square is not supported. With more columns than rows, write "
+            "p, l, _ = lu(a[:, :len(a)]) and u = solve_triangular(l, p.T @ a, lower=True)"
+        )
     factors, pivots = blas_lapack.triangular_factors(a)
     n = len(factors)
     order, place = order_of(pivots), np.empty(n, np.int64)
@@ -178,7 +181,10 @@ def qr(
     if mode == "raw":
         unsupported("`scipy.linalg.qr` with the mode 'raw'")
     if mode != "economic" and a.shape[0] > a.shape[1]:
-        raise NotImplementedError("qr of a matrix with more rows than columns: pass mode='economic'")
+        raise NotImplementedError(
+            "qr of a matrix with more rows than columns, with a square q, is not supported: "
+            "write q, r = qr(a, mode='economic')"
+        )
     q, r = blas_lapack.orthogonal_triangular(a)
     return (r,) if mode == "r" else (q, r)
 

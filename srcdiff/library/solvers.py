@@ -31,6 +31,7 @@ def root(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    require_array(x0)
     if has_complex_type(x0):
         options = {"tol": tol, "maxiter": maxiter, "linear_solver": linear_solver, "bands": bands}
         return by_parts(root, grad, jacobian, jvp, residual, x0, args, options)
@@ -58,6 +59,7 @@ def fixed_point(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    require_array(x0)
     if has_complex_type(x0):
         options = {"tol": tol, "maxiter": maxiter, "linear_solver": linear_solver, "bands": bands}
         return by_parts(fixed_point, grad, jacobian, jvp, f, x0, args, options)
@@ -99,6 +101,7 @@ def minimize(
     bands: Any = None,
     backend: Any = None,
 ) -> Any:
+    require_array(x0)
     if has_complex_type(x0):
         if bands is not None:
             unsupported("`bands` for complex unknowns")
@@ -134,6 +137,7 @@ def least_squares(
     maxiter: Any = 1000,
     backend: Any = None,
 ) -> Any:
+    require_array(x0)
     if has_complex_type(x0):
 
         def of_parts(y: Any, *others: Any) -> Any:
@@ -349,6 +353,15 @@ def solved(jvp: Any, linear: Any, solver: Any, equation: Any, x0: Any) -> Any:
         return linear(equation, x, -r_dot, False, 0.0)
 
     return implicitly(solver, weights, change, equation, x0)
+
+
+def require_array(x0: Any) -> None:
+    """Refuse unknowns that are dictionaries or instances."""
+    if isinstance(x0, dict) or hasattr(x0, "__dict__"):
+        unsupported(
+            "an unknown that is a dictionary or an instance",
+            "pass an array of the unknowns, and make the structure inside of the function: {'a': x[0], 'b': x[1:]}",
+        )
 
 
 def in_double(x0: Any) -> Any:

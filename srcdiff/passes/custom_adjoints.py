@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.diagnostics.naming_objects import declared_as
+from srcdiff.diagnostics.naming_objects import by_differences, declared_as
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.read import read
 from srcdiff.frontend.reading import Reading
@@ -22,6 +22,7 @@ from srcdiff.ir.types import Array, Type, is_inexact
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import solvers
 from srcdiff.library.externals import NO_SECOND
+from srcdiff.library.special_functions import FUNCTIONS
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 
@@ -103,10 +104,14 @@ _OF_EXTERNAL_RULES = (
 def no_formula(operation: Apply, parameter: str) -> Problem:
     """A function of SciPy that has a derivative with respect to an argument, but no formula for it."""
     row = PRIMITIVES[operation.primitive]
-    name = f"scipy.special.{row.scipy[0]}" if row.scipy else row.name
-    what = "a second derivative" if not row.scipy else "a derivative"
+    known_as = row.scipy[0] if row.scipy else row.name if row.name in FUNCTIONS else ""
+    name = f"scipy.special.{known_as}" if known_as else row.name
+    what = "a derivative" if known_as else "a second derivative"
     message = f"`{name}` has no formula for {what} with respect to `{parameter}`"
     help_ = f"keep `{parameter}` constant, by `srcdiff.stop_gradient`, or declare a rule: `srcdiff.rule_for`"
+    if known_as:
+        line = by_differences(f"special.{known_as}", "from scipy import special\n")
+        help_ = f"keep `{parameter}` constant, by `srcdiff.stop_gradient`, or {line}"
     return Problem("SD301", message, operation.span, help=help_)
 
 

@@ -197,6 +197,18 @@ def test_the_residual_is_like_the_start():
         srcdiff.grad(lambda p: np.sum(srcdiff.root(lambda x: p * x[:1], np.ones(2))), backend="python")(2.0)
 
 
+@pytest.mark.parametrize("solve", [srcdiff.root, srcdiff.fixed_point, srcdiff.minimize, srcdiff.least_squares])
+def test_unknowns_in_a_structure_are_refused(solve):
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    for start in ({"a": 1.0, "b": np.ones(2)}, Pair(1.0, 2.0)):
+        with pytest.raises(srcdiff.DifferentiationError, match="a dictionary or an instance") as refusal:
+            solve(lambda x: x, start, backend="python")
+        assert "pass an array" in str(refusal.value)
+
+
 def test_a_residual_that_assigns_outside_is_refused():
     def f(p):
         count = 0

@@ -184,6 +184,19 @@ def test_factors_of_matrices_that_are_not_square_are_refused():
         srcdiff.grad(lambda a: np.sum(sl.lu(a)[1]), backend="python")(TALL)
 
 
+def test_the_advice_for_factors_of_matrices_that_are_not_square_works():
+    def factors(a):
+        p, lower, _ = sl.lu(a[:, : len(a)])
+        return p, lower, sl.solve_triangular(lower, p.T @ a, lower=True)
+
+    wide = np.ascontiguousarray(TALL.T)
+    for found, wanted in zip(srcdiff.differentiable(factors, backend="python")(wide), sl.lu(wide), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-14)
+    srcdiff.check(lambda a: np.sum(factors(a)[1] ** 2) + np.sum(factors(a)[2] ** 3), wide, backend="python")
+    with pytest.raises(NotImplementedError, match=r"write q, r = qr\(a, mode='economic'\)"):
+        srcdiff.grad(lambda a: np.sum(sl.qr(a)[1]), backend="python")(TALL)
+
+
 @pytest.mark.parametrize(("function", "name"), [(sl.sqrtm, "square root"), (sl.logm, "logarithm")])
 def test_functions_of_matrices_that_are_not_real_are_refused(function, name):
     for a in (-np.eye(2), -np.eye(3), np.diag([1.0, -2.0]), np.zeros((2, 2)), np.array([[0.0, 1.0], [0.0, 0.0]])):

@@ -294,6 +294,31 @@ def test_an_order_without_a_formula_is_refused(mode):
     assert np.isfinite(srcdiff.grad(by_order, wrt=1, backend="python")(0.5, 1.0))
 
 
+WITHOUT_FORMULA = {
+    "jv": lambda v: special.jv(v, 1.5),
+    "yv": lambda v: special.yv(v, 1.5),
+    "iv": lambda v: special.iv(v, 1.5),
+    "zeta": lambda v: special.zeta(v, 1.2),
+    "hyp2f1": lambda v: special.hyp2f1(v, 0.7, 1.4, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_FORMULA)
+def test_the_advice_for_an_order_without_a_formula_works(name):
+    from srcdiff.frontend.source.declared_rules import RULES
+
+    function, message = WITHOUT_FORMULA[name], rf"`scipy\.special\.{name}` has no formula for a derivative"
+    with pytest.raises(srcdiff.DifferentiationError, match=message) as refusal:
+        srcdiff.grad(function, backend="python")(2.3)
+    lines = refusal.value.problems[0].help.partition("differences:\n")[2]
+    try:
+        exec(lines, {"srcdiff": srcdiff})
+        wanted = (function(2.3 + 1e-5) - function(2.3 - 1e-5)) / 2e-5
+        assert srcdiff.grad(function, backend="python")(2.3) == pytest.approx(wanted, rel=1e-6)
+    finally:
+        RULES.remove(getattr(special, name))
+
+
 def test_a_constant_order_is_no_reason():
     def f(v, x):
         return v * special.jv(srcdiff.stop_gradient(v), x)
