@@ -71,6 +71,7 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
+from srcdiff.passes.shared_factors import share_factors
 from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
@@ -355,6 +356,7 @@ FINISH = (
     ),
     of_backend("growing buffers", each(grow_buffers), "buffers of loops with early exits grow as they run"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
+    of_backend("shared factors", each(share_factors), "equations with the same matrix share its LU factors"),
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
 )

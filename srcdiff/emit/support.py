@@ -211,7 +211,7 @@ def solve_lower_transposed_vector(a: Any, b: Any) -> Any:
 
 def lu_factors(a: Any) -> Any:
     """The factors L, below its diagonal of ones, and U of a matrix, and the row that each row is exchanged with."""
-    n = a.shape[0]
+    n = min(a.shape[0], a.shape[1])
     factors, pivots = np.empty((n, n), a.dtype), np.empty(n, np.int64)
     for i in range(n):
         for j in range(n):
@@ -243,3 +243,43 @@ def lu_factors(a: Any) -> Any:
             for j in range(last, n):
                 factors[i, j] -= known[i - last, j - last]
     return factors, pivots
+
+
+def solve_lu(factors: Any, pivots: Any, b: Any, is_transposed: bool) -> Any:
+    """The x with a @ x = b, or with a.T @ x = b, by the factors of a from `lu_factors`; b is a vector or a matrix."""
+    n = pivots.shape[0]
+    x = np.empty((n, b.size // max(n, 1)), factors.dtype)
+    x[:] = np.ascontiguousarray(b).reshape(x.shape)
+    if is_transposed:
+        for i in range(n):
+            for k in range(i):
+                for j in range(x.shape[1]):
+                    x[i, j] -= factors[k, i] * x[k, j]
+            if factors[i, i] == 0.0:
+                raise np.linalg.LinAlgError("Singular matrix")
+            for j in range(x.shape[1]):
+                x[i, j] /= factors[i, i]
+        for i in range(n - 1, -1, -1):
+            for k in range(i + 1, n):
+                for j in range(x.shape[1]):
+                    x[i, j] -= factors[k, i] * x[k, j]
+    for step in range(n):
+        k = n - 1 - step if is_transposed else step
+        for j in range(x.shape[1]):
+            kept = x[k, j]
+            x[k, j] = x[pivots[k], j]
+            x[pivots[k], j] = kept
+    if not is_transposed:
+        for i in range(n):
+            for k in range(i):
+                for j in range(x.shape[1]):
+                    x[i, j] -= factors[i, k] * x[k, j]
+        for i in range(n - 1, -1, -1):
+            if factors[i, i] == 0.0:
+                raise np.linalg.LinAlgError("Singular matrix")
+            for k in range(i + 1, n):
+                for j in range(x.shape[1]):
+                    x[i, j] -= factors[i, k] * x[k, j]
+            for j in range(x.shape[1]):
+                x[i, j] /= factors[i, i]
+    return x.reshape(b.shape)

@@ -329,6 +329,7 @@ BROUGHT_ALONG = frozenset(
         *("bell_polynomials", "bell_polynomials_of_two", "beta_weight_by", "harmonic_by", "log1p_excess"),
         *("log_beta_derivatives", "log_gamma_derivatives", "log_gamma_differences", "stirling_rest"),
         *("solve_lower_transposed_upper", "solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
+        "solve_lu",
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""

@@ -153,12 +153,12 @@ def vector_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 
 
 def solve_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_matrix(a.conj().T, out_bar)
+    b_bar = solve_matrix(a.T, out_bar.conj()).conj()
     return -matrix_matrix(b_bar, out.conj().T), b_bar
 
 
 def solve_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    b_bar = solve_vector(a.conj().T, out_bar)
+    b_bar = solve_vector(a.T, out_bar.conj()).conj()
     return -b_bar[:, None] * out.conj()[None, :], b_bar
 
 
@@ -607,6 +607,18 @@ triangular_factors = row(
     dtypes=("", "int64"),
     support="lu_factors",
 )
+BY_FACTORS = {
+    (call.name, is_transposed): row(
+        f"{call.name}_lu{'_transposed' if is_transposed else ''}",
+        f"solve_lu({{0}}, {{1}}, {{2}}, {is_transposed})",
+        f"ii,i,{shapes}->{shapes}",
+        support="solve_lu",
+    )
+    for call, shapes in ((solve_matrix, "ij"), (solve_vector, "i"))
+    for is_transposed in (False, True)
+}
+"""Calls with the factors and pivots of a matrix, by the general call and whether its matrix is the transpose:
+passes/shared_factors.py."""
 inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint, takes_complex=True)
 determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint, takes_complex=True)
 log_determinant = row(

@@ -131,7 +131,7 @@ def test_a_program_in_another_language(compiler, tmp_path):
 
 
 def algebra(p, b):
-    """Calls gemm, gemv, dot, potrf, getrf, getri and gesv."""
+    """Calls gemm, gemv, dot, potrf, getrf, getri, trsm and gesv."""
     product = np.tanh(b @ p["a"]) @ p["a"][0]
     factor = np.linalg.cholesky(p["a"])
     return (
@@ -139,6 +139,7 @@ def algebra(p, b):
         + np.sum(np.log(np.diag(factor)))
         + b[0] @ np.linalg.inv(p["a"]) @ b[1]
         + b[0] @ np.linalg.solve(p["a"], b[1])
+        + np.sum(p["a"] @ np.linalg.solve(b[: b.shape[1]], b[1]))
     )
 
 

@@ -83,6 +83,7 @@ from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
+from srcdiff.passes.shared_factors import share_factors
 from srcdiff.passes.short_axes import unroll_short_axes, unroll_short_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
@@ -180,6 +181,7 @@ PASSES: dict[str, Run] = {
     "loop_distribution": each(distribute_loops),
     "strong_zeros": each(choose_zeros),
     "symmetric_pairs": each(add_to_first_of_pairs),
+    "shared_factors": each(share_factors),
     "triangular_solves": each(solve_triangles),
     "truth_values": each(choose_by_truth_values),
     "simplify": each(simplify),

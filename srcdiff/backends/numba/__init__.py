@@ -9,7 +9,7 @@ BACKEND = Backend(
     "numba",
     load_compiled,
     traits=frozenset({Trait.COMPILED, Trait.KEPT_ON_DISK}),
-    passes=frozenset({"growing buffers", "product buffers"}),
+    passes=frozenset({"growing buffers", "product buffers", "shared factors"}),
 )
 
 __all__ = ["BACKEND"]

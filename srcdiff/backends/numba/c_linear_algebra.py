@@ -1,4 +1,4 @@
-"""Linear algebra in libraries for C: what compiled code calls of Numba, as C text that calls BLAS and LAPACK.
+"""Linear algebra in libraries for C: what compiled code calls, as C text that calls BLAS and LAPACK.
 
 Numba reaches BLAS and LAPACK through SciPy, which a program without Python does not have. The C text has the same
 functions, and calls the Fortran interface with 32-bit integers, which every BLAS has.
@@ -104,6 +104,16 @@ int numba_xxpotrf(char kind, char uplo, ssize_t n, void *a, ssize_t lda) {
 """,
 }
 
+_CALLS |= {
+    f"srcdiff_blas_{kind}trsm": f"""\
+void srcdiff_blas_{kind}trsm(char *side, char *triangle, char *transposed, char *diagonal, int *m, int *n, void *alpha,
+                        void *a, int *lda, void *b, int *ldb) {{
+    {kind}trsm_(side, triangle, transposed, diagonal, m, n, alpha, a, lda, b, ldb, one, one, one, one);
+}}
+"""
+    for kind in "sdcz"
+}
+
 _START = """\
 #include <complex.h>
 #include <sys/types.h>
@@ -143,6 +153,8 @@ def has_short_integers() -> bool:
 def _declared(name: str) -> str:
     if name == "numba_xxdot":
         return "double ddot_(int *, void *, int *, void *, int *);\n"
+    if name.startswith("srcdiff_blas_"):
+        return f"void {name.removeprefix('srcdiff_blas_')}_({_PARAMETERS['trsm']});\n"
     routine = name.removeprefix("numba_").removeprefix("ez_").lstrip("x")
     return "".join(f"void {kind}{routine}_({_PARAMETERS[routine]});\n" for kind in "sdcz")
 
@@ -155,4 +167,6 @@ _PARAMETERS = {
     "getrf": "int *, int *, void *, int *, int *, int *",
     "getri": "int *, void *, int *, int *, void *, int *, int *",
     "potrf": "char *, int *, void *, int *, int *, size_t",
+    "trsm": "char *, char *, char *, char *, int *, int *, void *, void *, int *, void *, int *, "
+    "size_t, size_t, size_t, size_t",
 }

@@ -6,8 +6,9 @@ functions, which take five to ten seconds to compile. The results and exceptions
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ WRONG_ARGUMENT = "LAPACK was given a wrong argument"
 def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
     """The replacements of functions of `np.linalg`, by name; the parameters are NumPy functions for compiled code."""
     from numba import njit
-    from numba.extending import overload
+    from numba.extending import intrinsic, overload
 
     def finite(a: Any) -> Any:
         for i in range(a.shape[0]):
@@ -50,8 +51,22 @@ def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
     def choose(a: Any, b: Any) -> Any:
         return _solve(_Lapack(a.dtype), tools, a, b)
 
-    of_matrix = {"inv": _inv, "cholesky": _cholesky, "slogdet": _slogdet, "det": _det}
-    return {"solve": solve, **{name: of_one(implement) for name, implement in of_matrix.items()}}
+    substitute = intrinsic(_substitute)
+
+    def solve_lu(factors: Any, pivots: Any, b: Any, is_transposed: Any) -> Any:
+        """Stub of a support function until the types are known."""
+
+    @overload(solve_lu)
+    def choose_substitution(factors: Any, pivots: Any, b: Any, is_transposed: Any) -> Any:
+        return _solve_lu(_Lapack(factors.dtype), tools, substitute, b) if factors.layout == "F" else None
+
+    of_matrix = {"inv": _inv, "cholesky": _cholesky, "slogdet": _slogdet, "det": _det, "lu_factors": _lu_factors}
+    functions_of_matrix = {name: of_one(implement) for name, implement in of_matrix.items()}
+    return {"solve": solve, "solve_lu": solve_lu, **functions_of_matrix}
+
+
+OF_FACTORS = ("lu_factors", "solve_lu")
+"""The support functions that compiled code replaces by calls of LAPACK."""
 
 
 class _Tools(NamedTuple):
@@ -128,6 +143,148 @@ def _solve(lapack: _Lapack, tools: _Tools, a: Any, b: Any) -> Any:
         return found
 
     return matrix if b.ndim == 2 else vector
+
+
+def _lu_factors(lapack: _Lapack, tools: _Tools, a: Any) -> Any:
+    """It raises nothing: where the factors are used, zeros on the diagonal raise, and NaN in place of all factors."""
+    kind, dtype, integer, getrf = lapack.kind, lapack.dtype, lapack.integer, lapack.factorise
+    empty, isfinite = tools.empty, tools.isfinite
+
+    def factorise(a: Any) -> Any:
+        n = a.shape[1]
+        if a.shape[0] < n:
+            n = a.shape[0]  # the factors of a matrix that is not square are not used
+        factors, exchanged, pivots, all_finite = empty((n, n), dtype), empty(n, np.int64), empty(n, integer), True
+        for i in range(n):
+            for j in range(n):
+                factors[j, i] = a[i, j]
+                all_finite &= isfinite(a[i, j])
+        if n > 0 and getrf(kind, n, n, factors.ctypes, n, pivots.ctypes) < 0:
+            raise ValueError(WRONG_ARGUMENT)
+        for i in range(n):
+            exchanged[i] = pivots[i] - 1
+            if not all_finite:
+                for j in range(n):
+                    factors[i, j] = np.nan
+        return factors.T, exchanged
+
+    return factorise
+
+
+def _solve_lu(lapack: _Lapack, tools: _Tools, substitute: Any, b: Any) -> Any:
+    """By two substitutions: LAPACK's own call of them starts threads even for small matrices."""
+    dtype, empty, isfinite = lapack.dtype, tools.empty, tools.isfinite
+
+    def matrix(factors: Any, pivots: Any, b: Any, is_transposed: Any) -> Any:
+        n, columns = b.shape[0], b.shape[1]
+        found = empty((columns, n), dtype)
+        for i in range(n):
+            if factors[i, i] == 0.0:
+                raise np.linalg.LinAlgError(SINGULAR)
+            for j in range(columns):
+                if not isfinite(b[i, j]) or factors[0, 0] != factors[0, 0]:
+                    raise np.linalg.LinAlgError(NOT_FINITE)
+                found[j, i] = b[i, j]
+        if is_transposed and n > 0:
+            substitute(False, is_transposed, (n, columns), factors, found)
+            substitute(True, is_transposed, (n, columns), factors, found)
+        for step in range(n):
+            k = n - 1 - step if is_transposed else step
+            for j in range(columns):
+                kept = found[j, k]
+                found[j, k] = found[j, pivots[k]]
+                found[j, pivots[k]] = kept
+        if not is_transposed and n > 0:
+            substitute(True, is_transposed, (n, columns), factors, found)
+            substitute(False, is_transposed, (n, columns), factors, found)
+        return found.T
+
+    def vector(factors: Any, pivots: Any, b: Any, is_transposed: Any) -> Any:
+        n = b.shape[0]
+        found = empty(n, dtype)
+        for i in range(n):
+            if factors[i, i] == 0.0:
+                raise np.linalg.LinAlgError(SINGULAR)
+            if not isfinite(b[i]) or factors[0, 0] != factors[0, 0]:
+                raise np.linalg.LinAlgError(NOT_FINITE)
+            found[i] = b[i]
+        if is_transposed and n > 0:
+            substitute(False, is_transposed, (n, 1), factors, found)
+            substitute(True, is_transposed, (n, 1), factors, found)
+        for step in range(n):
+            k = n - 1 - step if is_transposed else step
+            kept = found[k]
+            found[k] = found[pivots[k]]
+            found[pivots[k]] = kept
+        if not is_transposed and n > 0:
+            substitute(True, is_transposed, (n, 1), factors, found)
+            substitute(False, is_transposed, (n, 1), factors, found)
+        return found
+
+    return matrix if b.ndim == 2 else vector
+
+
+PREFIX = "srcdiff_blas_"
+"""The start of the symbols of functions of BLAS that Numba does not have."""
+
+
+def ensure_all_known(symbols: Iterable[str]) -> None:
+    """Tell LLVM where the functions of BLAS among these symbols are."""
+    for symbol in symbols:
+        if symbol.startswith(PREFIX):
+            _ensure_known(symbol)
+
+
+@functools.cache
+def _ensure_known(symbol: str) -> None:
+    import llvmlite.binding as llvm
+    from numba.extending import get_cython_function_address
+
+    address = get_cython_function_address("scipy.linalg.cython_blas", symbol.removeprefix(PREFIX))
+    llvm.add_symbol(symbol, address)
+
+
+def _substitute(typing_context: Any, is_lower: Any, is_transposed: Any, lengths: Any, factors: Any, found: Any) -> Any:
+    """A call of BLAS's `trsm` with one of the factors; it writes the solutions over the right sides."""
+    from llvmlite import ir
+    from numba.core import cgutils
+    from numba.core import types as kinds
+    from numba.np import linalg
+
+    symbol = f"{PREFIX}{linalg.get_blas_kind(factors.dtype, 'linear algebra')}trsm"
+    _ensure_known(symbol)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, integer = ir.IntType(8), ir.IntType(8 * np.dtype(linalg.F_INT_nptype).itemsize)
+
+        def place_of(number: Any) -> Any:
+            return builder.bitcast(cgutils.alloca_once_value(builder, number), byte.as_pointer())
+
+        def letter(condition: Any, letters: str) -> Any:
+            return place_of(builder.select(condition, *[byte(ord(x)) for x in letters]))
+
+        def length(number: Any) -> Any:
+            return place_of(builder.trunc(number, integer) if number.type.width > integer.width else number)
+
+        def data(kind: Any, array: Any) -> Any:
+            return builder.bitcast(context.make_array(kind)(context, builder, array).data, byte.as_pointer())
+
+        is_lower, is_transposed, lengths = args[:3]
+        rows, columns = (length(n) for n in cgutils.unpack_tuple(builder, lengths, 2))
+        letters = (
+            place_of(byte(ord("L"))),
+            letter(is_lower, "LU"),
+            letter(is_transposed, "TN"),
+            letter(is_lower, "UN"),
+        )
+        one = place_of(context.get_constant_generic(builder, factors.dtype, 1))
+        given = (*letters, rows, columns, one, data(factors, args[3]), rows, data(found, args[4]), rows)
+        type_ = ir.FunctionType(ir.VoidType(), [byte.as_pointer()] * len(given))
+        function = builder.module.globals.get(symbol) or ir.Function(builder.module, type_, symbol)
+        builder.call(function, given)
+        return context.get_dummy_value()
+
+    return kinds.void(is_lower, is_transposed, lengths, factors, found), generate
 
 
 def _inv(lapack: _Lapack, tools: _Tools, a: Any) -> Any:

@@ -19,7 +19,17 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends.numba import blas, memory_pool, pocketfft, results, scipy_special, stack, threads, vector_math
+from srcdiff.backends.numba import (
+    blas,
+    lapack,
+    memory_pool,
+    pocketfft,
+    results,
+    scipy_special,
+    stack,
+    threads,
+    vector_math,
+)
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -141,6 +151,7 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     if any(name.startswith(scipy_special.PREFIX) for name in symbols):
         scipy_special.ensure_all_known(symbols)
     pocketfft.ensure_all_known(symbols)
+    lapack.ensure_all_known(symbols)
     if _missing(symbols):
         target_context.refresh()
         if _missing(symbols):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcdiff.backends.numba import lowering, stages, threads
+from srcdiff.backends.numba import lapack, lowering, stages, threads
 from srcdiff.backends.numba.calls_of_python import compiled_call
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
@@ -29,7 +29,7 @@ from srcdiff.signature.descriptions import CONTIGUOUS, Description
 if TYPE_CHECKING:
     from srcdiff.backends.numba.short_lengths import Lengths
 
-_LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
+_LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.", "lu_factors(")
 _NEEDS_SCIPY = (
     "Numba needs SciPy to compile matrix products and linear algebra: install scipy or `srcdiff[linalg]`, or use "
     "backend='python'"
@@ -89,6 +89,9 @@ def load(
     if outlining.functions:
         namespace |= threads.functions()
     for name in [n for n in functions if not outlining.functions or n not in threads.functions()]:
+        if name in lapack.OF_FACTORS:
+            namespace[name] = getattr(namespace["np"].linalg, name)
+            continue
         shared = (name, repr(sorted(options.items()))) if name in BROUGHT_ALONG else None
         namespace[name] = _support.get(shared) or compile_(namespace[name])
         if shared is not None:
