@@ -187,13 +187,12 @@ class Shapes(Sizes):
         start = outer.start + outer.step * found[1] if known and outer.start is not None else None
         return Along(outer.base, outer.axis, start, outer.step * found[2])
 
-    def joins(self, out: Value, a: Value, b: Value) -> None:
-        """The facts about a reference that is one of two."""
+    def joins(self, out: Value, a: Value, b: Value, sizes: tuple[Key, ...] | None) -> None:
+        """The facts about a reference that is one of two, which may have the same sizes."""
         if not isinstance(out.type, Array):
             return
-        first, second = self.keys(a), self.keys(b)
-        if first == second:
-            self.sizes[out] = first
+        if sizes is not None:
+            self.sizes[out] = sizes
         self.origins[out] = self.origins_of(a) | self.origins_of(b)
 
     def assume(

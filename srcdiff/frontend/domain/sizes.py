@@ -75,9 +75,12 @@ class Sizes(Builder):
 
     def keys(self, array: Value) -> tuple[Key, ...]:
         """The key of the length of each axis."""
+        return tuple(self.canonical(k) for k in self.own_keys(array))
+
+    def own_keys(self, array: Value) -> tuple[Key, ...]:
+        """The same, without the equalities that the program has checked."""
         known = self.sizes.get(array)
-        found = known if known is not None else tuple(("d", array, axis) for axis in range(array.array.rank))
-        return tuple(self.canonical(k) for k in found)
+        return known if known is not None else tuple(("d", array, axis) for axis in range(array.array.rank))
 
     def stretches(self, array: Value, axes: tuple[int, ...]) -> None:
         """Which axes of an array have length one. The others do not."""
@@ -85,15 +88,16 @@ class Sizes(Builder):
         self.sizes[array] = tuple(ONE if axis in axes else ("d", array, axis) for axis in range(rank))
         self.not_one |= {("d", array, axis) for axis in range(rank) if axis not in axes}
 
-    def canonical(self, key: Key) -> Key:
-        """The representative of all keys that are known to be equal."""
+    def canonical(self, key: Key, same: Mapping[Key, Key] | None = None) -> Key:
+        """The representative of all keys that are known to be equal, on the current path or by these equalities."""
+        same = self.same if same is None else same
         seen: list[Key] = []
         while key not in seen:
             seen.append(key)
-            if key in self.same:
-                key = self.same[key]
+            if key in same:
+                key = same[key]
             elif key[0] in ("-", "+", "s"):
-                key = (key[0], self.canonical(key[1]), *key[2:])  # type: ignore[arg-type]
+                key = (key[0], self.canonical(key[1], same), *key[2:])  # type: ignore[arg-type]
         return min(seen[seen.index(key) :], key=repr)  # a cycle of equalities must always give the same key
 
     def size_key(self, size: Value) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, MutableMapping
+from collections.abc import Container, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from srcdiff.diagnostics import Problem
@@ -39,6 +39,7 @@ from srcdiff.frontend.domain.lattice import (
     scalar_of,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.sizes import Key
 from srcdiff.frontend.domain.state import (
     BREAKS,
     CONTINUES,
@@ -60,6 +61,7 @@ from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.source.scopes import has_finally, has_try, inner_scopes
 from srcdiff.ir.nodes import Block, If, Operation, Value
+from srcdiff.ir.types import Array
 from srcdiff.quick_dataclasses import dataclass
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.trees import NODES
@@ -81,6 +83,26 @@ def absent(reader: Reader, key: Location) -> Abstract:
         return Static(GOES_ON)
     owner = reader.objects.get(key[0])
     return MISSING if owner is None else owner.defaults.get(key[1], MISSING)
+
+
+def common_sizes(
+    reader: Reader, before: State, ends: Sequence[State], arrays: tuple[Value, Value]
+) -> tuple[Key, ...] | None:
+    """The sizes that one array has at the end of one path, and the other one at the end of the other path.
+
+    They are known before both paths. Each path has checked equalities of its own.
+    """
+    first, second = arrays
+    if not isinstance(first.type, Array) or not isinstance(second.type, Array):
+        return None
+    found: list[Key] = []
+    for pair in zip(reader.own_keys(first), reader.own_keys(second), strict=True):
+        known = [(end.same, reader.canonical(key, end.same)) for end, key in zip(ends, pair, strict=True)]
+        common = next((k for k in pair if all(reader.canonical(k, same) == size for same, size in known)), None)
+        if common is None:
+            return None
+        found.append(reader.canonical(common, before.same))
+    return tuple(found)
 
 
 def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> None:
@@ -121,7 +143,7 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
                 yields[k].extend(leaves_of(reader, x, joined))
             ends[k] = reader.state
     for out, a_value, b_value in zip(outs, *yields, strict=True):
-        reader.joins(out, a_value, b_value)
+        reader.joins(out, a_value, b_value, common_sizes(reader, before, ends, (a_value, b_value)))
         if asks_whose(reader) and is_pythons(reader, a_value) and is_pythons(reader, b_value):
             reader.pythons.add(out)
     ways = [end.cells.get(reader.exit_key) for end in ends]
